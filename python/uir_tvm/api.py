@@ -198,7 +198,8 @@ def _compile_sized(
         numbers = attrs.evolve(given, alone=True)
         return _compile(numbers, target, None, None, label, options, None, constants=constants)
 
-    return SizedExecutable(program.executable, given.sizes, alone, seconds)
+    sizes = {name: given.sizes[name] for name in program.space.symbols}
+    return SizedExecutable(program.executable, program.memory, sizes, alone, seconds)
 
 
 def _compile_whole(

@@ -15,6 +15,8 @@ from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
 from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 
+#: Calls a library operator whose attributes have open sizes: (inputs, its name, attributes, names, sizes, outputs).
+SIZED = "uir.library.sized"
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
 
@@ -33,7 +35,8 @@ def to_relax(graph: KernelGraph, weights: bool = False, space: SizeSpace | None 
         Also a function ``weights`` that returns the constants, which the executable holds once each: so they
         are there for whoever writes the model in another form.
     space : SizeSpace, optional
-        Of the sizes that the graph leaves open: ``main`` learns them from the shapes of its inputs.
+        Of the sizes that the graph leaves open: ``main`` takes them as one more argument, a shape of a number
+        for each symbol.
     """
     return _Writer(graph, space).write(weights)
 
@@ -52,8 +55,9 @@ class _Writer:
 
     def __init__(self, graph: KernelGraph, space: SizeSpace | None) -> None:
         self.graph = graph
-        #: What stands for the sizes that are open.
+        #: What stands for the sizes that are open, and their names.
         self.sizes = [] if space is None else list(space.variables.values())
+        self.names = [] if space is None else list(space.symbols)
         self.builder = relax.BlockBuilder()
         self.vars: dict[Tensor, tvm.ir.Expr] = {}
         self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
@@ -64,6 +68,8 @@ class _Writer:
         """The whole module."""
         params = [relax.Var(tensor.name, _type(tensor)) for tensor in self.graph.inputs]
         self.vars.update(zip(self.graph.inputs, params, strict=True))
+        if self.sizes:
+            params.append(relax.Var("sizes", relax.ShapeType(values=self.sizes)))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
         with function_scope(self.builder, "main", params):
@@ -135,11 +141,15 @@ class _Writer:
         shapes = node.input_shapes if isinstance(node, OpaqueOp | SpecializedOp) else whole
         args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, shapes, strict=True)]
         types = [_type(tensor) for tensor in node.outputs]
-        described: list[tvm.ir.Expr] = [tvm.ir.StringImm(node.attrs.to_json())]
-        if isinstance(node, SpecializedOp):
+        function, texts = node.function, [node.attrs.to_json()]
+        of_sizes = isinstance(node, SpecializedOp)
+        if getattr(node.attrs, "is_open", False):
+            function, texts, of_sizes = SIZED, [function, *texts, ",".join(self.names)], True
+        described: list[tvm.ir.Expr] = [tvm.ir.StringImm(text) for text in texts]
+        if of_sizes:
             described.append(relax.ShapeExpr(self.sizes))
         call = relax.op.call_dps_packed(
-            node.function,
+            function,
             relax.Tuple([*args, *described]),
             types if len(types) > 1 else types[0],
         )

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -139,6 +141,24 @@ class OpenKernel:
         return run
 
 
+#: What a kernel that cannot be compiled raised, by thread: the virtual machine keeps its text alone.
+_FAILED = threading.local()
+
+
+@contextlib.contextmanager
+def failing() -> Iterator[None]:
+    """Let an error of a kernel that is compiled inside keep its class, though it crosses TVM's machine."""
+    _FAILED.error = None
+    try:
+        yield
+    except Exception as error:
+        if _FAILED.error is not None and _FAILED.error is not error:
+            raise _FAILED.error from None
+        raise
+    finally:
+        _FAILED.error = None
+
+
 _KERNELS: weakref.WeakValueDictionary[str, OpenKernel] = weakref.WeakValueDictionary()
 
 
@@ -155,7 +175,11 @@ def _specialize(name: str, sizes: Any) -> Any:
             limit="the model that it belongs to is gone",
             remedy="save the executable of these shapes: specialized(*inputs).save(path)",
         )
-    return tvm_ffi.convert(kernel.make(tuple(int(size) for size in sizes)))
+    try:
+        return tvm_ffi.convert(kernel.make(tuple(int(size) for size in sizes)))
+    except Exception as error:
+        _FAILED.error = error
+        raise
 
 
 tvm_ffi.register_global_func("uir.runtime.specialize", _specialize, override=True)

@@ -9,11 +9,30 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import tvm_ffi
 
 from ..open_size import OpenSize, at
 from ..symbolic_shapes import Sizes
 from .executable import Executable, ModelInfo
+from .open_kernels import failing
 from .tensors import TensorSpec
+
+#: Shapes whose memory is kept: TVM's pool gives a block only to those who ask for just its size.
+KEPT = 8
+
+
+class Memory:
+    """What the pool holds for one executable, by the sizes that it ran with."""
+
+    def __init__(self) -> None:
+        self._held: set[tuple[int, ...]] = set()
+
+    def ask(self, sizes: tuple[int, ...]) -> None:
+        """Before a run: give the pool's free blocks back where it would hold those of too many shapes."""
+        if sizes not in self._held and len(self._held) >= KEPT:
+            tvm_ffi.get_global_func("vm.builtin.memory_manager.clear")()
+            self._held.clear()
+        self._held.add(sizes)
 
 
 class SizedExecutable(Executable):
@@ -23,8 +42,10 @@ class SizedExecutable(Executable):
     ----------
     whole : Executable
         Whose description has open sizes.
+    memory : Memory
+        Of the whole.
     sizes : mapping of str to int
-        A number for each symbol.
+        A number for each symbol, in the order of the program's space.
     alone : callable
         Compiles an executable for these sizes alone: what is saved, and explained.
     seconds : mapping of str to float
@@ -32,11 +53,17 @@ class SizedExecutable(Executable):
     """
 
     def __init__(
-        self, whole: Executable, sizes: Sizes, alone: Callable[[], Executable], seconds: dict[str, float]
+        self,
+        whole: Executable,
+        memory: Memory,
+        sizes: Sizes,
+        alone: Callable[[], Executable],
+        seconds: dict[str, float],
     ) -> None:
         info = _in_numbers(whole.info, sizes)
         super().__init__(None, attrs.evolve(info, seconds=seconds), whole.kernel_graph, load=_shared(whole))
-        self.whole, self._alone = whole, alone
+        self.whole, self._memory, self._alone = whole, memory, alone
+        self._sizes = tuple(sizes.values())
         self._lock = whole._lock
 
     @functools.cached_property
@@ -44,9 +71,24 @@ class SizedExecutable(Executable):
         return self.whole._vm
 
     @functools.cached_property
-    def standalone(self) -> Executable:
-        """An executable for these sizes alone, compiled now."""
+    def _main(self) -> Any:
+        whole, sizes = self.whole._main, tvm_ffi.Shape(self._sizes)
+
+        def main(*tensors: Any) -> Any:
+            self._memory.ask(self._sizes)
+            with failing():
+                return whole(*tensors, sizes)
+
+        return main
+
+    @functools.cached_property
+    def _alone_now(self) -> Executable:
         return self._alone()
+
+    @property
+    def standalone(self) -> Executable:
+        """An executable for these sizes alone, compiled when it is first asked for."""
+        return self._alone_now
 
     def report(self, explain: bool = False) -> dict[str, Any]:
         """As of `Executable`; kernels are explained as they would be compiled for these sizes alone."""

@@ -15,6 +15,7 @@ from ..open_size import SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
+from .sized_executable import Memory
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
@@ -59,6 +60,8 @@ class SymbolicProgram:
         None: it is compiled for each shape by itself, `why_numbers` says why.
     executable : Executable or None
         Of the whole, for all sizes; made by the first shape that asks.
+    memory : Memory
+        Of that executable.
     uses : int
         Shapes that were compiled of it.
     """
@@ -70,6 +73,7 @@ class SymbolicProgram:
     whole: OpenGraph | None = None
     why_numbers: str = ""
     executable: Executable | None = None
+    memory: Memory = attrs.Factory(Memory)
     uses: int = 0
 
     def to_json(self) -> dict[str, Any]:
