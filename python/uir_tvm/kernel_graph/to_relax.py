@@ -15,7 +15,7 @@ from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
 from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 
-#: Calls a library operator whose attributes have open sizes: (inputs, its name, attributes, names, sizes, outputs).
+#: Calls a library operator with open sizes: (inputs, its name, attributes, names, sizes, outputs).
 SIZED = "uir.library.sized"
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
