@@ -178,7 +178,9 @@ class _Emitter:
         sizes = list(self.space.variables.values())
         buffer = te.placeholder(expressions(shape), view.base.dtype, name="buffer")
         function = te.create_prim_func([buffer, *sizes, reading(view, shape)(buffer)])
-        function = function.without_attr("global_symbol")  # one that is seen from outside stays beside the kernel
+        function = function.without_attr(
+            "global_symbol"
+        )  # one that is seen from outside stays beside the kernel
         made = relax.TensorType(expressions(view.shape), view.base.dtype)
         return self.builder.emit(relax.call_tir(self.builder.add_func(function, "view"), [var, *sizes], made))
 

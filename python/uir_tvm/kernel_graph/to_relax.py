@@ -7,6 +7,9 @@ import tvm
 from tvm import relax
 
 from ..function_scope import function_scope
+from ..library.open_attrs import OpenAttrs
+from ..library.sized import FUNCTION as SIZED
+from ..library.sized import sized_texts
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace, expressions
 from .build import build
@@ -15,8 +18,6 @@ from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
 from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 
-#: Calls a library operator with open sizes: (inputs, its name, attributes, names, sizes, outputs).
-SIZED = "uir.library.sized"
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
 
@@ -55,9 +56,8 @@ class _Writer:
 
     def __init__(self, graph: KernelGraph, space: SizeSpace | None) -> None:
         self.graph = graph
-        #: What stands for the sizes that are open, and their names.
-        self.sizes = [] if space is None else list(space.variables.values())
-        self.names = [] if space is None else list(space.symbols)
+        #: What stands for each size that is open.
+        self.sizes = {} if space is None else space.variables
         self.builder = relax.BlockBuilder()
         self.vars: dict[Tensor, tvm.ir.Expr] = {}
         self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
@@ -69,7 +69,7 @@ class _Writer:
         params = [relax.Var(tensor.name, _type(tensor)) for tensor in self.graph.inputs]
         self.vars.update(zip(self.graph.inputs, params, strict=True))
         if self.sizes:
-            params.append(relax.Var("sizes", relax.ShapeType(values=self.sizes)))
+            params.append(relax.Var("sizes", relax.ShapeType(values=list(self.sizes.values()))))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
         with function_scope(self.builder, "main", params):
@@ -122,7 +122,7 @@ class _Writer:
         takes = len(node.prim_func.params) > len(args) + len(types)
         call = relax.call_tir(
             self.functions[node.name],
-            relax.Tuple([*args, *(self.sizes if takes else ())]),
+            relax.Tuple([*args, *(self.sizes.values() if takes else ())]),
             types if len(types) > 1 else types[0],
         )
         self._bind(node, call)
@@ -141,13 +141,16 @@ class _Writer:
         shapes = node.input_shapes if isinstance(node, OpaqueOp | SpecializedOp) else whole
         args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, shapes, strict=True)]
         types = [_type(tensor) for tensor in node.outputs]
-        function, texts = node.function, [node.attrs.to_json()]
-        of_sizes = isinstance(node, SpecializedOp)
-        if getattr(node.attrs, "is_open", False):
-            function, texts, of_sizes = SIZED, [function, *texts, ",".join(self.names)], True
+        function, sizes = node.function, None
+        texts: tuple[str, ...] = (node.attrs.to_json(),)
+        if isinstance(node, SpecializedOp):
+            sizes = list(self.sizes.values())
+        elif isinstance(node.attrs, OpenAttrs) and node.attrs.is_open:
+            function, texts = SIZED, sized_texts(node.function, node.attrs)
+            sizes = [self.sizes[name] for name in node.attrs.symbols]
         described: list[tvm.ir.Expr] = [tvm.ir.StringImm(text) for text in texts]
-        if of_sizes:
-            described.append(relax.ShapeExpr(self.sizes))
+        if sizes is not None:
+            described.append(relax.ShapeExpr(sizes))
         call = relax.op.call_dps_packed(
             function,
             relax.Tuple([*args, *described]),
