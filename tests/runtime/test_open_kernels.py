@@ -16,7 +16,7 @@ from torch.export import Dim
 from uir_tvm.errors import UnsupportedOperatorError
 from uir_tvm.kernel_graph import kernel_steps
 from uir_tvm.runtime import sized_executable
-from uir_tvm.runtime.open_kernels import OpenKernel, OpenKernels
+from uir_tvm.runtime.open_kernels import KernelBySizes, OpenKernels
 
 TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend", "uir-bang")
 WIDTH = 24
@@ -110,7 +110,7 @@ def test_a_kernel_that_cannot_be_compiled_fails_by_type_and_is_asked_again(
         raise UnsupportedOperatorError("There is no such kernel.", where="here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(OpenKernel, "make", fails)
+        patch.setattr(KernelBySizes, "make", fails)
         with pytest.raises(UnsupportedOperatorError, match="no such kernel"):
             exe(*inputs(3, 7))
     expect_right(exe, 3, 7)
@@ -151,7 +151,7 @@ def test_memory_of_few_shapes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         sized_executable.tvm_ffi, "get_global_func", lambda name: lambda: cleared.append(1), raising=True
     )
-    memory = sized_executable.Memory()
+    memory = sized_executable.HeldMemory()
     for size in range(sized_executable.KEPT):
         memory.ask((size,))
         memory.ask((0,))

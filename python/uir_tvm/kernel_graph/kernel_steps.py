@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 @attrs.frozen(eq=False)
-class KernelStep:
+class KernelPart:
     """A function, and the tensors that it is called with.
 
     Attributes
@@ -46,7 +46,7 @@ class KernelStep:
 @one_at_a_time
 def kernels_at(
     kernel: Kernel, space: SizeSpace, sizes: Mapping[str, int], keys: Iterable[str], name: str
-) -> list[KernelStep]:
+) -> list[KernelPart]:
     """The functions of a kernel for sizes that meet the space's conditions.
 
     Parameters
@@ -76,10 +76,10 @@ def kernels_at(
             log.info("kernel %s is not merged: %s", name, last_line(error), exc_info=error)
             return _apart(given, name)
     count = len(given.inputs) + len(given.outputs)
-    return [KernelStep(name, function, tuple((place, None) for place in range(count)))]
+    return [KernelPart(name, function, tuple((place, None) for place in range(count)))]
 
 
-def _apart(kernel: Kernel, name: str) -> list[KernelStep]:
+def _apart(kernel: Kernel, name: str) -> list[KernelPart]:
     """A function for each operator."""
     values = [parameter.value for parameter in kernel.inputs] + kernel.outputs
     places: dict[Value, int] = {value: place for place, value in enumerate(values)}
@@ -104,6 +104,6 @@ def _apart(kernel: Kernel, name: str) -> list[KernelStep]:
                 makes.append((places[value], value.shape, value.dtype))
         read = [(places[parameter.value], parameter.shape) for parameter in part.inputs]
         steps.append(
-            KernelStep(label, function, (*read, *((places[v], v.shape) for v in part.outputs)), tuple(makes))
+            KernelPart(label, function, (*read, *((places[v], v.shape) for v in part.outputs)), tuple(makes))
         )
     return steps

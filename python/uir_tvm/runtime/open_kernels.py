@@ -42,14 +42,14 @@ class OpenKernels:
     ----------
     records : dict of str to KernelRecord
         The kernels for all sizes, by name.
-    calls : dict of str to OpenKernel
+    calls : dict of str to KernelBySizes
         Those that are compiled for the sizes of a call, by their signature.
     """
 
     def __init__(self, target: tvm.target.Target, options: CompileOptions, space: SizeSpace) -> None:
         self._target, self._options, self._space = target, options, space
         self.records: dict[str, pipeline.KernelRecord] = {}
-        self.calls: dict[str, OpenKernel] = {}
+        self.calls: dict[str, KernelBySizes] = {}
 
     def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
         """Why no kernel for all sizes can be made of a function; empty where one was.
@@ -77,11 +77,11 @@ class OpenKernels:
             found[str(variable.name)] = Size(str(variable.name), low, MOST if high is None else high)
         return found
 
-    def later(self, kernel: Kernel, signature: str) -> OpenKernel:
+    def later(self, kernel: Kernel, signature: str) -> KernelBySizes:
         """How a kernel is called that is compiled for the sizes of a call."""
         if signature not in self.calls:
             name = f"{kernel.group.name}#{next(_NUMBERS)}"
-            made = OpenKernel(name, kernel, self._space, self._target, self._options)
+            made = KernelBySizes(name, kernel, self._space, self._target, self._options)
             _KERNELS[name] = made
             weakref.finalize(made, _forget, name)
             self.calls[signature] = made
@@ -89,7 +89,7 @@ class OpenKernels:
 
 
 @attrs.define(eq=False, weakref_slot=True)
-class OpenKernel:
+class KernelBySizes:
     """A kernel that is compiled for the sizes of a call, when it is first called with them.
 
     Attributes
@@ -159,7 +159,7 @@ def failing() -> Iterator[None]:
         _FAILED.error = None
 
 
-_KERNELS: weakref.WeakValueDictionary[str, OpenKernel] = weakref.WeakValueDictionary()
+_KERNELS: weakref.WeakValueDictionary[str, KernelBySizes] = weakref.WeakValueDictionary()
 
 
 def _forget(name: str) -> None:

@@ -21,7 +21,7 @@ from .tensors import TensorSpec
 KEPT = 8
 
 
-class Memory:
+class HeldMemory:
     """What the pool holds for one executable, by the sizes that it ran with."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class SizedExecutable(Executable):
     ----------
     whole : Executable
         Whose description has open sizes.
-    memory : Memory
+    memory : HeldMemory
         Of the whole.
     sizes : mapping of str to int
         A number for each symbol, in the order of the program's space.
@@ -55,7 +55,7 @@ class SizedExecutable(Executable):
     def __init__(
         self,
         whole: Executable,
-        memory: Memory,
+        memory: HeldMemory,
         sizes: Sizes,
         alone: Callable[[], Executable],
         seconds: dict[str, float],

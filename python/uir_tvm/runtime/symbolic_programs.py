@@ -15,7 +15,7 @@ from ..open_size import SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
-from .sized_executable import Memory
+from .sized_executable import HeldMemory
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
@@ -60,7 +60,7 @@ class SymbolicProgram:
         None: it is compiled for each shape by itself, `why_numbers` says why.
     executable : Executable or None
         Of the whole, for all sizes; made by the first shape that asks.
-    memory : Memory
+    memory : HeldMemory
         Of that executable.
     uses : int
         Shapes that were compiled of it.
@@ -73,7 +73,7 @@ class SymbolicProgram:
     whole: OpenGraph | None = None
     why_numbers: str = ""
     executable: Executable | None = None
-    memory: Memory = attrs.Factory(Memory)
+    memory: HeldMemory = attrs.Factory(HeldMemory)
     uses: int = 0
 
     def to_json(self) -> dict[str, Any]:
