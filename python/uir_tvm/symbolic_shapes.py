@@ -37,8 +37,6 @@ _OPERATORS: dict[type[ast.AST], Callable[[int, int], int]] = {
 }
 _FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max, "Min": min, "Max": max}
 _FUNCTIONS |= {"Mod": operator.mod, "FloorDiv": operator.floordiv}
-#: As `uir_tvm.open_size` writes them.
-_FUNCTIONS |= {"mod": operator.mod, "div": operator.floordiv}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
