@@ -95,8 +95,7 @@ def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str
     elif isinstance(record.lowered, DeviceKernel):
         made = host_side.launching(func, symbol, record.lowered, place)
     else:
-        # what was made before was made for the target without its host
-        made = {symbol: record.lowered.with_attr("target", func.attrs["target"])}
+        made = {symbol: record.lowered}
     return {name if key == symbol else key: value for key, value in made.items()}
 
 
