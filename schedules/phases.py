@@ -29,6 +29,7 @@ from tvm.relax import op
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from tvm_ffi.structural import structural_map
+from uir_tvm.bound_kernel import symbols_in
 from uir_tvm.errors import CapacityError, RecipeError, ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import GROUP, PARALLEL, parallel_value, parse_parallel
@@ -100,6 +101,11 @@ def schedule_phases(
         There is one statement only, or too many; no recipe fits some statement; the units of a phase share
         their work.
     """
+    if symbols_in(prim_func(sch)):
+        raise RecipeError(
+            "The number of units of a phase follows sizes that are open.",
+            need="phases of as many units at every call",
+        )
     inline_producers(sch)
     func = prim_func(sch)
     parts = statements(func)

@@ -8,7 +8,7 @@ import logging
 import os
 import pathlib
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -16,24 +16,24 @@ import tvm
 from tvm import relax, tirx
 
 from . import pipeline, threads
-from .device.device_kernel import DeviceKernel
 from .dump_files import write_dump
 from .errors import (
     DynamicShapeError,
     ShapeError,
-    UirError,
-    UnsupportedOperatorError,
     ValueNeededError,
-    last_line,
 )
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
+from .model_library import build_library, info_of, with_host_code
 from .one_at_a_time import one_at_a_time
+from .open_size import SizeSpace
 from .options import DEFAULT_TARGET, CompileOptions
-from .runtime.executable import Executable, KernelInfo, ModelInfo
+from .runtime.executable import Executable, ModelInfo
+from .runtime.open_kernels import OpenKernels
+from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable
-from .runtime.symbolic_programs import SizedProgram, SymbolicPrograms
+from .runtime.symbolic_programs import OpenGraph, SizedProgram, SymbolicProgram, SymbolicPrograms
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
 from .structure import STRUCTURE
@@ -170,11 +170,74 @@ def _programs(target: str | tvm.target.Target, options: CompileOptions) -> Symbo
     if options.database is not None:
         return SymbolicPrograms(None, "a database chooses by the numbers in shapes")
     chosen = registry.resolve(target, options.device).target
-    return SymbolicPrograms(
-        lambda module, space: kernel_graph.group(
+
+    def group(module: tvm.IRModule, space: SizeSpace) -> kernel_graph.GroupedProgram:
+        return kernel_graph.group(
             module, chosen, space, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
         )
+
+    def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:
+        kernels = OpenKernels(chosen, options, space)
+        return OpenGraph(kernel_graph.assemble_open(given, chosen, space, kernels), kernels)
+
+    # launches that are captured as one are of one shape
+    return SymbolicPrograms(group, assemble=None if options.cuda_graph else assemble)
+
+
+@one_at_a_time
+def _compile_sized(
+    given: SizedProgram, target: str | tvm.target.Target, label: str, options: CompileOptions, constants: Any
+) -> Executable:
+    """The executable of a program, seen for some sizes: compiled at the first, for all."""
+    program, seconds = given.program, {}
+    if program.executable is None:
+        program.executable = _compile_whole(program, target, label, options)
+        seconds = dict(program.executable.info.seconds)
+
+    def alone() -> Executable:
+        numbers = attrs.evolve(given, alone=True)
+        return _compile(numbers, target, None, None, label, options, None, constants=constants)
+
+    sizes = {name: given.sizes[name] for name in program.space.symbols}
+    return SizedExecutable(program.executable, program.memory, sizes, alone, seconds)
+
+
+def _compile_whole(
+    program: SymbolicProgram, target: str | tvm.target.Target, label: str, options: CompileOptions
+) -> Executable:
+    """One executable for all sizes of a program; its description has open sizes."""
+    from . import autoload, kernel_graph
+    from .target import registry
+
+    assert program.whole is not None
+    autoload.register()
+    spec = registry.resolve(target, options.device)
+    place = registry.place_of(spec.target)
+    place.say()
+    threads.before_compiling()
+    graph, start = program.whole.graph, time.perf_counter()
+    mod = kernel_graph.to_relax(graph, space=program.space)
+    text = mod["main"].script()
+    lowered = kernel_graph.vm_passes(spec.target)(mod)
+    planned = time.perf_counter()
+    with pipeline.recording(options) as records, pipeline.knowing(program.whole.kernels.records):
+        library = build_library(lowered, spec.target, records, options)
+    info = ModelInfo(
+        name=label,
+        target=spec.name,
+        inputs=tuple(TensorSpec(t.name, t.shape, t.dtype) for t in graph.inputs),
+        outputs=tuple(
+            TensorSpec(f"output{index}", shape, tensor.dtype)
+            for index, (tensor, shape) in enumerate(graph.outputs)
+        ),
+        kernels=tuple(info_of(record) for record in records.values()),
+        graph=graph.summary(),
+        seconds={"memory plan": planned - start, "kernels": time.perf_counter() - planned},
+        relax=text,
+        device=place.name,
+        structure=None if program.structure is None else json.loads(program.structure),
     )
+    return Executable(library, info, graph)
 
 
 @one_at_a_time
@@ -194,6 +257,8 @@ def _compile(
     from . import autoload, export, kernel_graph
     from .target import registry
 
+    if isinstance(model, SizedProgram) and model.program.whole is not None and not model.alone:
+        return _compile_sized(model, target, label, options, constants)
     autoload.register()
     notify = progress or (lambda *_: None)
     spec = registry.resolve(target, options.device)
@@ -241,10 +306,10 @@ def _compile(
         notify("kernels", len(records), total, record.name)
 
     with pipeline.recording(options, kernel_done) as records:
-        library = timed("kernels", lambda: _build(lowered, spec.target, records, options))
-    kernels = tuple(_info_of(r) for r in records.values())
+        library = timed("kernels", lambda: build_library(lowered, spec.target, records, options))
+    kernels = tuple(info_of(r) for r in records.values())
     if spec.spec.kind in export.PROJECTS:
-        kernels = tuple(_with_host_code(kernel, lowered) for kernel in kernels)
+        kernels = tuple(with_host_code(kernel, lowered) for kernel in kernels)
     info = ModelInfo(
         name=label,
         target=spec.name,
@@ -271,64 +336,6 @@ def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:
     return choices_of(ScheduleDatabase.existing(options.database), key_of(target))
 
 
-def _build(
-    mod: tvm.IRModule,
-    target: tvm.target.Target,
-    records: Mapping[str, pipeline.KernelRecord],
-    options: CompileOptions,
-) -> tvm.runtime.Module:
-    """The machine code of a model; UnsupportedOperatorError where TVM fails on what is left to it.
-
-    A kernel that TVM cannot build is left to TVM's own lowering, as where a stage has a fault.
-    """
-    try:
-        return relax.build(mod, target, relax_pipeline=None)
-    except UirError:
-        raise
-    except Exception as error:  # of the many that TVM raises
-        left = {record.name for record in records.values() if record.refusal}
-        found = {} if options.faults == "raise" else _unbuildable(mod, target, options)
-        broken = {name: fault for name, fault in found.items() if name not in left}
-        if not broken:
-            if not left:
-                raise
-            raise _not_lowered(left, error) from error
-    try:
-        with pipeline.leaving(broken):
-            return relax.build(mod, target, relax_pipeline=None)
-    except UirError:
-        raise
-    except Exception as error:
-        raise _not_lowered(left | set(broken), error) from error
-
-
-def _not_lowered(left: Set[str], error: Exception) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError(
-        f"TVM's own lowering fails on kernels without an iGraph: {', '.join(sorted(left))}",
-        where=last_line(error),
-        need="kernels that TVM lowers for the host, where none of ours fits",
-        remedy="compute these operators in another dtype, or express the model by others",
-    )
-
-
-def _unbuildable(
-    mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions
-) -> dict[str, Exception]:
-    """The kernels that TVM cannot build by themselves, and what it raises."""
-    found: dict[str, Exception] = {}
-    for variable, func in mod.functions.items():
-        if not isinstance(func, tirx.PrimFunc):
-            continue
-        try:
-            with pipeline.recording(options):
-                tvm.compile(tvm.IRModule({variable: func}), target)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever TVM raises
-            found[variable.name_hint] = error
-    return found
-
-
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
     main = mod["main"]
     inputs = tuple(_spec(p.name, p.ty) for p in main.params)
@@ -348,42 +355,3 @@ def _spec(name: str, type_: Any) -> TensorSpec:
             )
         shape.append(int(extent))
     return TensorSpec(name, tuple(shape), str(type_.dtype))
-
-
-def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
-    texts = {s.name: s.dump(record.products[s.name]) for s in pipeline.STAGES if s.name in record.products}
-    if "tir" in texts:
-        texts["tir"] = record.products["tir"].script()
-    seconds = dict(record.seconds)
-    steps = [step.to_json() for step in record.steps]
-    name, why = record.name, record.fallback
-    attempts = [attempt.to_json() for attempt in record.attempts]
-    phases, code = record.num_phases, _code_of(record)
-    return KernelInfo(name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts)
-
-
-def _with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
-    """A kernel that the device does not take, with the C of its function for projects."""
-    from .export.host_code import host_code
-
-    if not kernel.fallback:
-        return kernel
-    return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
-
-
-def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
-    """How a printed kernel is launched, what its printer decided and what the compiler says of it."""
-    source, cubin = record.products.get("source"), record.products.get("cubin")
-    code: dict[str, Any] = {}
-    if isinstance(source, DeviceKernel):
-        code["launches"] = [launch.to_json() for launch in source.launches]
-        code["params"] = [param.to_json() for param in source.params]
-        code["workspace"] = [{"name": w.name, "bytes": w.nbytes} for w in source.workspace]
-        code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
-        if source.sizes:
-            code["sizes"] = [repr(size) for size in source.sizes]
-        code["hardware"] = source.hardware
-        code["printer"] = dict(source.report)
-    if cubin is not None:
-        code["compiler"] = cubin.described()
-    return code

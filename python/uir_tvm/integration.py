@@ -95,7 +95,8 @@ def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str
     elif isinstance(record.lowered, DeviceKernel):
         made = host_side.launching(func, symbol, record.lowered, place)
     else:
-        made = {symbol: record.lowered}
+        # what was made before was made for the target without its host
+        made = {symbol: record.lowered.with_attr("target", func.attrs["target"])}
     return {name if key == symbol else key: value for key, value in made.items()}
 
 

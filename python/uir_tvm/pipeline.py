@@ -51,9 +51,11 @@ __all__ = [
     "Stage",
     "compile_kernel",
     "compile_scheduled",
+    "knowing",
     "leaving",
     "read_dump",
     "recording",
+    "try_kernel",
 ]
 
 log = logging.getLogger(__name__)
@@ -70,6 +72,8 @@ _PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = conte
 )
 #: Kernels that are left to TVM's own lowering whatever their stages say, and why.
 _LEFT: contextvars.ContextVar[Mapping[str, Exception]] = contextvars.ContextVar("uir_left", default={})  # noqa: B039
+#: Records of kernels that were taken through the stages before, by name.
+_KNOWN: contextvars.ContextVar[Mapping[str, KernelRecord]] = contextvars.ContextVar("uir_known", default={})  # noqa: B039
 #: Errors on their way out through TVM's passes, which keep their text but not their class.
 _RAISED: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("uir_raised", default=None)
 
@@ -119,6 +123,16 @@ def leaving(kernels: Mapping[str, Exception]) -> Iterator[None]:
         _LEFT.reset(token)
 
 
+@contextlib.contextmanager
+def knowing(records: Mapping[str, KernelRecord]) -> Iterator[None]:
+    """Take kernels inside as what is known of them already, by name."""
+    token = _KNOWN.set(records)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
 @one_at_a_time
 def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
     """Take one PrimFunc through the stages.
@@ -142,7 +156,8 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
         A fault of the compiler, where faults are to be raised (`CompileOptions.faults`).
     """
     label, context = _label(func, name), _context(target)
-    record = _best(func, label, context)
+    known = None if label in _LEFT.get() else _KNOWN.get().get(label)
+    record = known or _best(func, label, context)
     if record.refusal is not None:
         _tell(record)
     records, progress = _RECORDS.get(), _PROGRESS.get()
@@ -151,6 +166,15 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     if progress is not None:
         progress(record)
     return record
+
+
+@one_at_a_time
+def try_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
+    """`compile_kernel` of what need not become a kernel: a refusal is for the caller to tell.
+
+    `recording` does not collect the record; `knowing` makes it that of the kernel's name.
+    """
+    return _best(func, _label(func, name), _context(target))
 
 
 @one_at_a_time

@@ -164,6 +164,13 @@ WeightFormat FormatOf(const Header* header) {
   return format;
 }
 
+/*! Whether a blob holds a weight of a format's type and dimensions; its panels may be others. */
+bool IsOf(const WeightFormat& format, const Header& header) {
+  return header.dtype == static_cast<int32_t>(format.dtype) &&
+         header.ndims == static_cast<int32_t>(format.dims.size()) &&
+         std::equal(format.dims.begin(), format.dims.end(), header.dims);
+}
+
 void Unpack(const char* body, const WeightFormat& format, char* plain) {
   for (const Panel& panel : format.panels) {
     int64_t at = 0;
@@ -365,14 +372,14 @@ ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
   if (header->fingerprint[0] == first && header->fingerprint[1] == second && header->body_bytes == wanted.bytes) {
     return {BodyOf(header), nullptr};
   }
-  const WeightFormat found = FormatOf(header);
-  if (found.dtype != wanted.dtype || found.dims != wanted.dims) {
+  if (!IsOf(wanted, *header)) {
     Corrupt(
         "it was packed from a weight of another shape or type than this "
         "operator's");
   }
   const ConvertedWeights::Key key{header->content[0], header->content[1], first, second};
   std::shared_ptr<AlignedBuffer> buffer = ConvertedWeights::Global()->Find(key, wanted.bytes, [&] {
+    const WeightFormat found = FormatOf(header);
     std::vector<char> plain(PlainBytes(found));
     Unpack(BodyOf(header), found, plain.data());
     auto made = std::make_shared<AlignedBuffer>(wanted.bytes);

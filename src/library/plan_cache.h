@@ -10,37 +10,41 @@
 
 namespace uir::library {
 
-/*! Plans by a text that says all they depend on; many threads may ask at once.
- */
+//! Plans by a text that says all they depend on; many threads may ask at once. Programs may ask for ever new sizes: the
+//! plans are of two generations, and where the younger is full it becomes the older, which is dropped. What is asked
+//! for again in between stays; what runs keeps its plan alive.
 template <typename Entry>
 class PlanCache {
  public:
   template <typename Make>
   std::shared_ptr<const Entry> Get(const std::string& key, Make make) {
+    std::shared_ptr<const Entry> found;
     {
       std::shared_lock<std::shared_mutex> lock(mutex_);
-      auto it = entries_.find(key);
-      if (it != entries_.end()) return it->second;
+      auto it = younger_.find(key);
+      if (it != younger_.end()) return it->second;
+      it = older_.find(key);
+      if (it != older_.end()) found = it->second;
     }
     // Made outside of the lock: it may take milliseconds. Of two made at once
     // the first to arrive stays.
-    std::shared_ptr<const Entry> made = make();
+    if (!found) found = make();
+    Generation dropped;  // destroyed outside of the lock, too
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    // A bound for programs that ask for ever new shapes; what runs keeps its
-    // plan alive.
-    if (entries_.size() >= kMaxEntries) entries_.clear();
-    return entries_.emplace(key, std::move(made)).first->second;
-  }
-
-  size_t size() const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    return entries_.size();
+    if (younger_.size() >= kMostOfAGeneration) {
+      dropped = std::move(older_);
+      older_ = std::move(younger_);
+      younger_.clear();
+    }
+    return younger_.emplace(key, std::move(found)).first->second;
   }
 
  private:
-  static constexpr size_t kMaxEntries = 4096;
+  using Generation = std::unordered_map<std::string, std::shared_ptr<const Entry>>;
+
+  static constexpr size_t kMostOfAGeneration = 2048;
   mutable std::shared_mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const Entry>> entries_;
+  Generation younger_, older_;
 };
 
 }  // namespace uir::library

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kMostOfASize = INT32_MAX;
 
-/*! Fields of attributes that are texts and no expressions, as uir_tvm.library.open_attrs has them. */
+/*! Fields of attributes that are texts and no expressions. */
 constexpr std::array<std::string_view, 4> kNames = {"activation", "cell", "plan", "residual"};
 
 [[noreturn]] void Refuse(const std::string& op, const std::string& what, const std::string& need) {
@@ -162,7 +162,11 @@ void Sized(ffi::PackedArgs args, ffi::Any* result) {
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
-  refl::GlobalDef().def_packed("uir.library.sized", Sized);
+  refl::GlobalDef()
+      .def_packed("uir.library.sized", Sized)
+      .def("uir.library.in_numbers", [](ffi::String function, ffi::String text, ffi::String names, ffi::Shape sizes) {
+        return ffi::String(InNumbers({function, text, names, sizes}));
+      });
 }
 
 }  // namespace

@@ -12,10 +12,15 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 from uir_tvm.frontend.normalize import normalize
+from uir_tvm.frontend.recurrence import FUNCTION as RECURRENT
+from uir_tvm.frontend.recurrence import Recurrence
 from uir_tvm.kernel_graph import GroupedProgram, assemble, group
 from uir_tvm.kernel_graph.library_call import library_call
+from uir_tvm.kernel_graph.op_kinds import RECURRENCE
 from uir_tvm.kernel_graph.program import Value
+from uir_tvm.kernel_graph.recurrence import recurrence_call
 from uir_tvm.library.attrs import MatmulAttrs
+from uir_tvm.library.open_attrs import OpenAttrs
 from uir_tvm.library.sized import FUNCTION, sized_texts
 from uir_tvm.open_size import SizeSpace, at, reading_open_sizes
 from uir_tvm.open_symbols import symbols_for
@@ -55,6 +60,24 @@ def convolution(emit: Any, x: Any, n: Any, m: Any) -> Any:
     return emit(op.add(y, constant(1, 8, 1, 1, seed=4)))
 
 
+def recurrence(emit: Any, x: Any, n: Any, m: Any) -> Any:
+    """An LSTM of m steps and batch n, from a state of ones."""
+    state = emit(op.ones((n, 4), "float32"))
+    found = relax.op.call_pure_packed(
+        RECURRENT,
+        emit(op.permute_dims(x, [1, 0, 2])),
+        emit(op.permute_dims(constant(16, 4, seed=5))),
+        state,
+        state,
+        tvm.ir.StringImm(Recurrence("lstm").to_json()),
+        ty_args=relax.TupleType(
+            [relax.TensorType((m, n, 4), "float32"), relax.TensorType((n, 4), "float32")]
+        ),
+    )
+    both = emit(found)
+    return emit(relax.TupleGetItem(both, 0)), emit(relax.TupleGetItem(both, 1))
+
+
 def grouped(body: Any) -> tuple[SizeSpace, GroupedProgram]:
     n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
     mod = module({"x": ((n, m, 16), "float32")}, lambda emit, x: body(emit, x, n, m))
@@ -72,13 +95,29 @@ def operand(value: Value, sizes: dict[str, int], seed: int) -> Any:
     return tvm.runtime.tensor(np.random.default_rng(seed).standard_normal(shape).astype(value.dtype))
 
 
-@pytest.mark.parametrize("body", [dense, attention, convolution])
+def run(function: str, attributes: OpenAttrs, sizes: dict[str, int] | None, tensors: Any, outs: Any) -> Any:
+    """The results of a call, with sizes through the sized one."""
+    results = [tvm.runtime.tensor(np.zeros(shape, "float32")) for shape in outs]
+    if sizes is None:
+        tvm_ffi.get_global_func(function)(*tensors, attributes.to_json(), *results)
+    else:
+        numbers = tvm_ffi.Shape([sizes[name] for name in attributes.symbols])
+        tvm_ffi.get_global_func(FUNCTION)(*tensors, *sized_texts(function, attributes), numbers, *results)
+    return [result.numpy() for result in results]
+
+
+@pytest.mark.parametrize("body", [dense, attention, convolution, recurrence])
 def test_calls_with_open_sizes_are_those_in_numbers(body: Any) -> None:
     """The same attributes and results; the layout of a packed weight may be another."""
     space, program = grouped(body)
     ops = [each.ops[0] for each in program.groups if each.hero == "library"]
     with reading_open_sizes(space):
-        calls = [library_call(program.program, each, program.table) for each in ops]
+        calls = [
+            (recurrence_call if each.name == RECURRENCE else library_call)(
+                program.program, each, program.table
+            )
+            for each in ops
+        ]
     for sizes in SIZES:
         graph = assemble(program.at(space, sizes), TARGET)
         assert len(calls) == len(graph.library_ops) > 0
@@ -89,16 +128,14 @@ def test_calls_with_open_sizes_are_those_in_numbers(body: Any) -> None:
                 numbers = attrs.evolve(numbers, packed_for=0)
             assert numbers == node.attrs
             tensors = [operand(value, sizes, seed) for seed, value in enumerate(operands)]
-            shape = [at(size, sizes) for size in each.result.shape]
-            got, want = (tvm.runtime.tensor(np.zeros(shape, "float32")) for _ in range(2))
-            given_sizes = tvm_ffi.Shape([sizes[name] for name in attributes.symbols])
-            tvm_ffi.get_global_func(FUNCTION)(*tensors, *sized_texts(function, attributes), given_sizes, got)
+            outs = [[at(size, sizes) for size in result.shape] for result in each.results]
             fixed = [
                 tensor.constant.value if tensor.constant is not None else given
                 for tensor, given in zip(node.inputs, tensors, strict=True)
             ]
-            tvm_ffi.get_global_func(function)(*fixed, node.attrs.to_json(), want)
-            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-5)
+            got = run(function, attributes, sizes, tensors, outs)
+            for one, other in zip(got, run(function, node.attrs, None, fixed, outs), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_a_weight_is_packed_once_for_all_sizes() -> None:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import json
+import operator
 from typing import Any
 
 import attrs
@@ -15,14 +17,15 @@ import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax, tirx
-from uir_tvm.errors import FrontendError, SizeError
+from uir_tvm.errors import SizeError
 from uir_tvm.library import cpu, reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.open_attrs import OpenAttrs
 from uir_tvm.library.recurrence import GATES, RecurrenceAttrs, recurrence
 from uir_tvm.library.sized import FUNCTION, in_numbers, sized_texts
 from uir_tvm.library.work import work_of
-from uir_tvm.open_size import SizeSpace
+from uir_tvm.open_arithmetic import least
+from uir_tvm.open_size import SizeSpace, at
 from uir_tvm.open_symbols import OpenSymbol
 
 Array = np.ndarray[Any, Any]
@@ -260,7 +263,7 @@ def test_texts_are_those_of_the_numbers() -> None:
     for sizes in ({"b": 1, "s": 6}, {"b": 3, "s": 11}):
         numbers = attributes.at(sizes)
         assert not numbers.is_open and numbers.symbols == ()
-        assert in_numbers(attributes.to_json(), sizes) == numbers.to_json()
+        assert in_numbers("conv2d", attributes.to_json(), sizes) == numbers.to_json()
         assert Conv2dAttrs.from_json(numbers.to_json()) == numbers
         assert work_of("conv2d", attributes.to_json(), sizes) == work_of("conv2d", numbers.to_json())
         x, w = random(1, *numbers.input), random(2, *numbers.weight)
@@ -363,10 +366,10 @@ def test_too_few_arguments_are_refused(count: int) -> None:
     ],
 )
 def test_what_expressions_mean(text: str, number: int) -> None:
-    """As Python has it, quotients rounded down; in the native code and in `in_numbers`."""
+    """As Python has it, quotients rounded down."""
     sizes = {"b": 6, "s": 5}
     given = OPERATOR.replace('"m":"s"', json.dumps({"m": text}, separators=(",", ":"))[1:-1])
-    assert json.loads(in_numbers(given, sizes))["m"] == number
+    assert json.loads(in_numbers("matmul", given, sizes))["m"] == number
     a, b = random(1, number, 4), random(2, 4, 4)
     out = tvm.runtime.tensor(np.zeros((number, 4), np.float32))
     tensors = [tvm.runtime.tensor(array) for array in (a, b)]
@@ -374,6 +377,27 @@ def test_what_expressions_mean(text: str, number: int) -> None:
     assert_close(out.numpy(), a.astype(np.float64) @ b)
 
 
+@given(
+    way=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.integers(0, 30)), max_size=8),
+    b=st.integers(2, 60),
+    s=st.integers(2, 60),
+)
+def test_texts_of_open_sizes_are_read_as_they_compute(
+    way: list[tuple[int, int, int]], b: int, s: int
+) -> None:
+    """Polynomials with quotients, remainders and minima of each other, in whatever order."""
+    operations = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, least)
+    reached: list[Any] = [B, S, 1, 3, 8]
+    for which, i, j in way:
+        with contextlib.suppress(ArithmeticError):
+            reached.append(operations[which](reached[i % len(reached)], reached[j % len(reached)]))
+    sizes = {"b": b, "s": s}
+    numbers = [at(size, sizes) for size in reached]
+    if all(abs(number) < 2**40 for number in numbers):
+        text = json.dumps({"strides": [str(size) for size in reached]})
+        assert json.loads(in_numbers("any", text, sizes))["strides"] == numbers
+
+
 def test_text_with_other_names_has_no_numbers() -> None:
-    with pytest.raises(FrontendError, match="t"):
-        in_numbers('{"m":"t"}', {"s": 1})
+    with pytest.raises(ValueError, match='matmul: m is "t"'):
+        in_numbers("matmul", '{"m":"t"}', {"s": 1})

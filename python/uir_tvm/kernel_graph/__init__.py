@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from ..shared_constants import SharedConstants, sharing
-from .build import assemble, build, build_with, group
+from .build import assemble, assemble_open, build, build_with, group
 from .choices import Choices, choosing
 from .grouped import GroupedProgram
+from .kernel_steps import kernels_at
 from .memory_plan import MemoryPlan, memory_plan
+from .merge import Kernel
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
@@ -15,6 +17,7 @@ __all__ = [
     "Choices",
     "CustomOp",
     "GroupedProgram",
+    "Kernel",
     "KernelGraph",
     "LibraryOp",
     "MemoryPlan",
@@ -22,11 +25,13 @@ __all__ = [
     "SharedConstants",
     "Tensor",
     "assemble",
+    "assemble_open",
     "build",
     "build_with",
     "calls_kernels",
     "choosing",
     "group",
+    "kernels_at",
     "legalize_rest",
     "memory_plan",
     "relax_passes",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 import tvm
@@ -29,10 +30,10 @@ from .kept_zeros import keep_zeros
 from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
-from .merge import interface
-from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, OpaqueOp, Tensor
+from .merge import Kernel, interface, signature
+from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 from .op_kinds import OPAQUE, RECURRENCE
-from .operator_groups import OperatorGroup, singleton
+from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
@@ -113,6 +114,39 @@ def assemble(given: GroupedProgram, target: tvm.target.Target) -> KernelGraph:
         return assembled(given)
 
 
+class KernelMaker(Protocol):
+    """What makes kernels of a program whose sizes are open."""
+
+    def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
+        """Why no kernel for all sizes can be made of a function; empty where one was."""
+
+    def later(self, kernel: Kernel, signature: str) -> OpenCall:
+        """How a kernel is called that is compiled for the sizes of a call."""
+
+
+class OpenCall(Protocol):
+    """A kernel that is compiled for the sizes of a call."""
+
+    def to_json(self) -> str:
+        """The name under which it is."""
+
+
+#: The packed function that calls a kernel of `SpecializedOp`: (inputs, name, sizes, outputs).
+SPECIALIZED = "uir.runtime.specialized"
+
+
+@one_at_a_time
+def assemble_open(
+    given: GroupedProgram, target: tvm.target.Target, space: SizeSpace, maker: KernelMaker
+) -> KernelGraph:
+    """The second half of `build` for all sizes that the space's conditions admit.
+
+    What becomes no kernel for all sizes is a `SpecializedOp`.
+    """
+    with lowering_for([str(key) for key in target.keys]), reading_open_sizes(space):
+        return assembled(given, maker)
+
+
 @one_at_a_time
 def build_with(
     mod: tvm.IRModule,
@@ -159,9 +193,9 @@ def grouped(
 
 
 @one_at_a_time
-def assembled(given: GroupedProgram) -> KernelGraph:
-    """The second half of `build_with`, in numbers: a kernel for each group."""
-    assembly = _Assembly(given.program, given.table, given.decisions, given.faults)
+def assembled(given: GroupedProgram, maker: KernelMaker | None = None) -> KernelGraph:
+    """The second half of `build_with`: a kernel for each group; in numbers, where no maker is given."""
+    assembly = _Assembly(given.program, given.table, given.decisions, given.faults, maker)
     return assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
 
 
@@ -180,9 +214,15 @@ class _Assembly:
     """Turns groups into nodes."""
 
     def __init__(
-        self, program: Program, table: LibraryTable, decisions: list[AttentionDecision], faults: str
+        self,
+        program: Program,
+        table: LibraryTable,
+        decisions: list[AttentionDecision],
+        faults: str,
+        maker: KernelMaker | None,
     ) -> None:
         self.faults = faults
+        self.maker = maker
         self.program = program
         self.table = table
         self.decisions = decisions
@@ -231,6 +271,9 @@ class _Assembly:
             opaque = group.ops[0].name == OPAQUE
             return [self._opaque_node(group) if opaque else self._library_node(group)]
         needed = self._needed(group)
+        if self.maker is not None:
+            self.parts.append(whole)
+            return [self._open_node(group, needed, self.maker)]
         try:
             node = self._custom_node(group, needed)
             if len(group.ops) > 1 and asked() and pick(_site_of(group, node), (APART,)):
@@ -307,9 +350,42 @@ class _Assembly:
             call.reason,
         )
 
+    def _open_node(
+        self, group: OperatorGroup, needed: set[Value], maker: KernelMaker
+    ) -> CustomOp | SpecializedOp:
+        """A kernel for all sizes; else one that is compiled for the sizes of a call."""
+        kernel = interface(group, needed)
+        try:
+            name, function = self.kernels.function(kernel)
+            reason = maker.refusal(name, function)
+        except MemoryError:
+            raise
+        except Exception as error:  # TVM raises many types, of what it cannot lower without numbers too
+            log.info("kernel %s is compiled for each shape", group.name, exc_info=error)
+            reason = (
+                error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
+            )
+        if not reason:
+            return self._node(kernel, name, function)
+        return SpecializedOp(
+            "kernel",
+            SPECIALIZED,
+            maker.later(kernel, signature(kernel)),
+            tuple(self.tensor(parameter.value) for parameter in kernel.inputs),
+            tuple(self.tensor(value) for value in kernel.outputs),
+            tuple(op.name for op in group.ops),
+            kernel_reads(group.ops),
+            tuple(parameter.shape for parameter in kernel.inputs),
+            final_hero(group),
+            reason,
+        )
+
     def _custom_node(self, group: OperatorGroup, needed: set[Value]) -> CustomOp:
         kernel = interface(group, needed)
-        name, function = self.kernels.function(kernel)
+        return self._node(kernel, *self.kernels.function(kernel))
+
+    def _node(self, kernel: Kernel, name: str, function: tvm.tirx.PrimFunc) -> CustomOp:
+        group = kernel.group
         return CustomOp(
             name,
             function,

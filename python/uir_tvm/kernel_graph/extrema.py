@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, prod
+from math import inf
 from typing import Any
 
 import tvm
 from tvm import relax, te, tirx
 
+from ..errors import UnsupportedOperatorError
+from .row_expressions import extent_of
 from .typed_rules import typed_rules
 
 
@@ -76,16 +78,27 @@ def max_pool(
 def legalize_max_pool(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
     """A max pool whose padding is -inf (TVM pads by the least finite number); of other layouts TVM's own."""
     attrs = call.attrs
-    if not str(attrs.layout).startswith("NC") or attrs.out_layout != attrs.layout or prod(_shape(call)) == 0:
+    shape = [extent_of(extent) for extent in call.ty.shape.values]
+    if (
+        not str(attrs.layout).startswith("NC")
+        or attrs.out_layout != attrs.layout
+        or 0 in filter(_known, shape)
+    ):
         return typed_rules()[str(call.op.name)](builder, call)
     kernel = [int(k) for k in attrs.pool_size]
     rank = len(kernel)
+    if not all(map(_known, [*shape[-rank:], *map(extent_of, call.args[0].ty.shape.values[-rank:])])):
+        raise UnsupportedOperatorError(
+            "A max pool along axes of open size has no kernel for all sizes.",
+            need="numbers for the axes that windows move along",
+            remedy="it is compiled for the sizes of each call",
+        )
     window = ([int(value) for value in values] for values in (attrs.strides, attrs.dilation, attrs.padding))
     strides, dilation, padding = window
     return builder.call_te(
         max_pool,
         call.args[0],
-        _shape(call)[-rank:],
+        shape[-rank:],
         kernel,
         strides,
         dilation,
@@ -94,5 +107,5 @@ def legalize_max_pool(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.
     )
 
 
-def _shape(call: tvm.ir.Call) -> list[int]:
-    return [int(extent) for extent in call.ty.shape.values]
+def _known(extent: Any) -> bool:
+    return isinstance(extent, int)

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict
 
-from .nodes import CustomOp, KernelGraph, OpaqueOp, Tensor
+from .nodes import CustomOp, KernelGraph, OpaqueOp, SpecializedOp, Tensor
 
 
 def summarise(graph: KernelGraph) -> dict[str, Any]:
@@ -35,6 +35,7 @@ def summarise(graph: KernelGraph) -> dict[str, Any]:
         "bytes_after": graph.fused_bytes,
         "constant_bytes": sum(constants.values()),
         "fallbacks": list(graph.fallbacks),
+        "by_sizes": len(graph.specialized_ops),
         "opaque": _opaque(graph),
     }
 
@@ -72,6 +73,8 @@ def graph_json(graph: KernelGraph) -> str:
             entry |= {"type": "custom", "kernel": node.name, "hero": node.hero}
         elif isinstance(node, OpaqueOp):
             entry |= {"type": "opaque", "kind": node.ops[0], "reason": node.reason}
+        elif isinstance(node, SpecializedOp):
+            entry |= {"type": "by sizes", "hero": node.hero, "reason": node.reason}
         else:
             entry |= {"type": "library", "kind": node.kind, "attrs": json.loads(node.attrs.to_json())}
         nodes.append(entry)
@@ -86,5 +89,6 @@ def graph_json(graph: KernelGraph) -> str:
             "nodes": nodes,
             "why_not": [asdict(entry) for entry in graph.why_not],
             "attentions": [asdict(entry) for entry in graph.attentions],
-        }
+        },
+        default=str,  # sizes that are open
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import tvm
@@ -17,10 +17,13 @@ from ..library.library_tables import LibraryTable
 from ..open_size import OpenSize, SizeSpace, at, reading_open_sizes
 from .attention import AttentionDecision
 from .fusion import Fusion
+from .merge import Kernel
 from .op_kinds import OPAQUE
 from .operator_groups import OperatorGroup
 from .program import Op, Program, Value, View
 from .strided_views import Layout, merge_atoms
+
+T = TypeVar("T")
 
 
 @attrs.frozen(eq=False)
@@ -60,6 +63,15 @@ class GroupedProgram:
             return _InNumbers(sizes).whole(self)
 
 
+def kernel_in_numbers(kernel: Kernel, space: SizeSpace, sizes: Mapping[str, int]) -> Kernel:
+    """One kernel for sizes that meet the space's conditions, whatever computes what it reads."""
+    with reading_open_sizes(space):
+        numbers = _InNumbers(sizes)
+        for view in kernel.group.external():
+            numbers.cut(view.base)
+        return numbers.whole(kernel)
+
+
 class _InNumbers:
     """Copies a program's objects, each once, with numbers for the sizes that are open."""
 
@@ -68,15 +80,31 @@ class _InNumbers:
         self._copies: dict[int, Any] = {}
         #: Objects whose copies have no attributes yet.
         self._waiting: list[Any] = []
+        self._cut: set[Value] = set()
 
-    def whole(self, given: GroupedProgram) -> GroupedProgram:
-        """A grouped program; no recursion along its operators, which a long model would exhaust."""
-        made: GroupedProgram = self.copy(given)
+    def whole(self, given: T) -> T:
+        """What refers to operators; no recursion along them, which a long model would exhaust."""
+        made: T = self.copy(given)
         while self._waiting:
             each = self._waiting.pop()
             for name in _fields(each):
                 object.__setattr__(self._copies[id(each)], name, self.copy(getattr(each, name)))
         return made
+
+    def cut(self, value: Value) -> None:
+        """Take a value by itself, without what computes it."""
+        if value not in self._cut:
+            self._cut.add(value)
+            made = Value(
+                value.name,
+                self.copy(value.shape),
+                value.dtype,
+                value.constant,
+                None,
+                self._layout(value.storage),
+                value.in_memory,
+            )
+            self._copies[id(value)] = made
 
     def copy(self, given: Any) -> Any:
         """An object of the program, or a container of such."""

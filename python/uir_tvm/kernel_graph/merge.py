@@ -13,7 +13,10 @@ import tvm
 import tvm_ffi
 from tvm import relax, te, tirx
 
+from ..bound_kernel import symbols_in
 from ..errors import UnsupportedOperatorError
+from ..frontend.relax_view import integers
+from ..open_size import OpenSize, SizeSpace, expression, expressions, open_sizes
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .operator_groups import OperatorGroup, final_hero
 from .program import Op, Value, View
@@ -39,6 +42,14 @@ class Kernel:
     group: OperatorGroup
     inputs: list[KernelBuffer]
     outputs: list[Value]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a size of it is left open."""
+        shapes = [view.shape for op in self.group.ops for view in op.operands]
+        shapes += [value.shape for op in self.group.ops for value in op.results]
+        shapes += [parameter.shape for parameter in self.inputs]
+        return any(isinstance(size, OpenSize) for shape in shapes for size in shape)
 
 
 def interface(group: OperatorGroup, needed: set[Value]) -> Kernel:
@@ -83,8 +94,8 @@ def _split(index: Any, dim: Sequence[tuple[int, Any]]) -> list[tuple[Any, Any]]:
     parts, inner = [], prod(extent for extent, _ in dim)
     for position, (extent, carried) in enumerate(dim):
         inner //= extent
-        part = index if inner == 1 else tirx.indexdiv(index, inner)
-        parts.append((part if position == 0 else tirx.indexmod(part, extent), carried))
+        part = index if inner == 1 else tirx.indexdiv(index, expression(inner))
+        parts.append((part if position == 0 else tirx.indexmod(part, expression(extent)), carried))
     return parts
 
 
@@ -94,44 +105,53 @@ def reading(view: View, shape: tuple[int, ...]) -> Any:
 
     def flat(*indices: Any) -> list[Any]:
         """Address by division: only for views that no axis-aligned shape serves."""
-        address = tirx.const(view.layout.offset, "int64")
+        address = _int64(view.layout.offset)
         for index, dim in zip(indices, view.layout.dims, strict=True):
             for part, stride in _split(index, dim):
-                address = address + part * stride
+                address = address + part * expression(stride)
         coordinates = []
         for extent in reversed(shape):
-            coordinates.append(tirx.indexmod(address, extent))
-            address = tirx.indexdiv(address, extent)
+            coordinates.append(tirx.indexmod(address, expression(extent)))
+            address = tirx.indexdiv(address, expression(extent))
         return coordinates[::-1]
 
     def aligned(*indices: Any) -> list[Any]:
         assert found is not None
         dims, offsets = found
-        coordinates: list[Any] = [tirx.const(offset, "int64") for offset in offsets]
+        coordinates: list[Any] = [_int64(offset) for offset in offsets]
         for index, dim in zip(indices, dims, strict=True):
             for part, digit in _split(index, [(d.extent, d) for d in dim]):
                 if digit.coefficient:
-                    coordinates[digit.position] = coordinates[digit.position] + part * digit.coefficient
+                    step = part * expression(digit.coefficient)
+                    coordinates[digit.position] = coordinates[digit.position] + step
         return coordinates
 
     place = flat if found is None else aligned
 
     def compute(buffer: te.Tensor) -> te.Tensor:
         if not shape:
-            return te.compute(view.shape, lambda *indices: buffer(), name="view")
-        return te.compute(view.shape, lambda *indices: buffer(*place(*indices)), name="view")
+            return te.compute(expressions(view.shape), lambda *indices: buffer(), name="view")
+        return te.compute(expressions(view.shape), lambda *indices: buffer(*place(*indices)), name="view")
 
     return compute
+
+
+def _int64(size: Any) -> Any:
+    return tirx.const(size, "int64") if isinstance(size, int) else expression(size)
 
 
 class _Emitter:
     """Rebuilds a group's operators as Relax calls on a builder."""
 
     def __init__(
-        self, builder: relax.BlockBuilder, parameters: dict[Value, tuple[relax.Var, tuple[int, ...]]]
+        self,
+        builder: relax.BlockBuilder,
+        parameters: dict[Value, tuple[relax.Var, tuple[int, ...]]],
+        space: SizeSpace | None,
     ) -> None:
         self.builder = builder
         self.values = parameters
+        self.space = space
 
     def read(self, view: View, scalar_ok: bool) -> tvm.ir.Expr:
         """An operand as a Relax expression of the view's shape (or a number, where that serves)."""
@@ -142,12 +162,27 @@ class _Emitter:
         if number is not None:
             value = tirx.const(number, dtype)
             return self.builder.emit_te(
-                lambda: te.compute(view.shape, lambda *_: value, name="view"), primfunc_name_hint="view"
+                lambda: te.compute(expressions(view.shape), lambda *_: value, name="view"),
+                primfunc_name_hint="view",
             )
         var, shape = self.values[view.base]
         if view.shape == shape and view.layout == Layout.contiguous(shape):
             return var
+        if self.space is not None:
+            return self._open_view(view, shape, var)
         return self.builder.emit_te(reading(view, shape), var, primfunc_name_hint="view")
+
+    def _open_view(self, view: View, shape: tuple[int, ...], var: tvm.ir.Expr) -> tvm.ir.Expr:
+        """The same where sizes are open: the function takes them as numbers, whatever its buffers say."""
+        assert self.space is not None
+        sizes = list(self.space.variables.values())
+        buffer = te.placeholder(expressions(shape), view.base.dtype, name="buffer")
+        function = te.create_prim_func([buffer, *sizes, reading(view, shape)(buffer)])
+        function = function.without_attr(
+            "global_symbol"
+        )  # one that is seen from outside stays beside the kernel
+        made = relax.TensorType(expressions(view.shape), view.base.dtype)
+        return self.builder.emit(relax.call_tir(self.builder.add_func(function, "view"), [var, *sizes], made))
 
     def emit(self, op: Op) -> None:
         """One operator."""
@@ -169,7 +204,9 @@ class _Emitter:
 
 
 def _shape_of(var: tvm.ir.Expr) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in var.ty.shape.values)
+    shape = integers(var.ty.shape)
+    assert shape is not None, var
+    return shape
 
 
 def signature(kernel: Kernel) -> str:
@@ -200,7 +237,10 @@ def _plain_arguments(call: tvm.ir.Call | None) -> str:
 
 
 def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
-    """The kernel of a group: parameters are its inputs, then its outputs.
+    """The kernel of a group: parameters are its inputs, the sizes that are open, then its outputs.
+
+    Sizes are open inside `open_size.reading_open_sizes`. They are parameters where the shapes of the buffers
+    do not say all of them: all symbols of the space, in the order of `SizeSpace.symbols`.
 
     Parameters
     ----------
@@ -219,23 +259,39 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
         Whatever TVM raises for an operator that it cannot lower; the caller then falls back.
     """
     builder = relax.BlockBuilder()
-    params = [
-        relax.Var(f"p{index}", relax.TensorType(parameter.shape, parameter.value.dtype))
+    space = open_sizes() if kernel.is_open else None
+    buffers = [
+        relax.Var(f"p{index}", relax.TensorType(expressions(parameter.shape), parameter.value.dtype))
         for index, parameter in enumerate(kernel.inputs)
     ]
+    params = list(buffers)
+    if space is not None:
+        params.append(relax.Var("sizes", relax.ShapeType(values=list(space.variables.values()))))
     with builder.function(PRIMITIVE, params, attrs={"Primitive": 1}):
         with builder.dataflow():
             emitter = _Emitter(
                 builder,
-                {p.value: (var, p.shape) for p, var in zip(kernel.inputs, params, strict=True)},
+                {p.value: (var, p.shape) for p, var in zip(kernel.inputs, buffers, strict=True)},
+                space,
             )
             for op in kernel.group.ops:
                 emitter.emit(op)
             results = [builder.emit_output(emitter.values[value][0]) for value in kernel.outputs]
         builder.emit_func_output(results[0] if len(results) == 1 else relax.Tuple(results))
-    function = fuse(builder.get())
+    function = _without_known_sizes(fuse(builder.get()))
     attributes = {"uir.hero": final_hero(kernel.group), "uir.ops": [op.name for op in kernel.group.ops]}
     return inline_views(function).with_attr({"global_symbol": name, **attributes})
+
+
+def _without_known_sizes(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function without the parameters for sizes, where each size is a dimension of some buffer."""
+    buffers = [param for param in function.params if tirx.is_buffer_var(param)]
+    numbers = [param for param in function.params if not tirx.is_buffer_var(param)]
+    alone = {dim for buffer in buffers for dim in buffer.shape if isinstance(dim, tvm.ir.Var)}
+    used = {*symbols_in(function), *tirx.analysis.undefined_vars(function.body, buffers)}
+    if any(param in used and param not in alone for param in numbers):
+        return function
+    return tirx.PrimFunc(buffers, function.body, function.ret_type, function.attrs)
 
 
 def fuse(mod: tvm.IRModule) -> tirx.PrimFunc:

@@ -78,6 +78,27 @@ class OpaqueOp(LibraryOp):
 
 
 @frozen(eq=False)
+class SpecializedOp(LibraryOp):
+    """A kernel of our own that is compiled for the sizes of a call, when it is first called with them.
+
+    Attributes
+    ----------
+    attrs : object
+        Whose `to_json` is the name under which the kernel is compiled.
+    input_shapes : tuple
+        The shape in which the kernel sees the bytes of each input.
+    hero : str
+        What decides its schedule.
+    reason : str
+        Why no kernel serves all sizes.
+    """
+
+    input_shapes: tuple[tuple[int, ...], ...]
+    hero: str = field(converter=hero)
+    reason: str
+
+
+@frozen(eq=False)
 class CustomOp:
     """A kernel of our own.
 
@@ -86,7 +107,8 @@ class CustomOp:
     name : str
         Its function; operators with equal code share one.
     prim_func : tvm.tirx.PrimFunc
-        Not scheduled; parameters are the inputs, then the outputs. Attributes ``uir.hero``, ``uir.ops``.
+        Not scheduled; parameters are the inputs, then the sizes where some are open, then the outputs.
+        Attributes ``uir.hero``, ``uir.ops``.
     hero : str
         What decides its schedule (`uir_tvm.heroes`).
     inputs, outputs : tuple of Tensor
@@ -197,7 +219,12 @@ class KernelGraph:
     def library_ops(self) -> tuple[LibraryOp, ...]:
         """Nodes that call the library."""
         library = (node for node in self.nodes if isinstance(node, LibraryOp))
-        return tuple(node for node in library if not isinstance(node, OpaqueOp))
+        return tuple(node for node in library if not isinstance(node, OpaqueOp | SpecializedOp))
+
+    @property
+    def specialized_ops(self) -> tuple[SpecializedOp, ...]:
+        """Nodes that are compiled for the sizes of a call."""
+        return tuple(node for node in self.nodes if isinstance(node, SpecializedOp))
 
     @property
     def opaque_ops(self) -> tuple[OpaqueOp, ...]:

@@ -15,20 +15,28 @@ def sum_dtype(dtype: str) -> str:
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
+def extent_of(size: Any) -> Any:
+    """An extent as a number; one that a model leaves open as it is."""
+    return int(size) if isinstance(size, tirx.IntImm) else size
+
+
 class RowReductions:
     """Reductions of a tensor along some axes, and values of its rows read back at every element."""
 
     def __init__(self, x: te.Tensor, axes: Sequence[int]) -> None:
-        self.shape = [int(extent) for extent in x.shape]
+        self.shape = [extent_of(extent) for extent in x.shape]
         self.axes = list(axes)
         self.rows = [axis for axis in range(len(self.shape)) if axis not in self.axes]
         self.dtype = str(x.dtype)
         self.wide = sum_dtype(self.dtype)
 
     @property
-    def length(self) -> int:
-        """Elements of a row."""
-        return prod(self.shape[axis] for axis in self.axes)
+    def share(self) -> Any:
+        """What one element of a row is of all, in the dtype of sums."""
+        length = prod(self.shape[axis] for axis in self.axes)
+        if isinstance(length, int):
+            return tirx.const(1.0 / length, self.wide)
+        return tirx.const(1.0, self.wide) / length.astype(self.wide)
 
     def reduce(
         self, function: Callable[..., Any], reducer: Callable[..., Any], name: str, keepdims: bool = False
@@ -83,13 +91,13 @@ def softmax(x: te.Tensor, axis: int, safe: bool = False) -> te.Tensor:
 
 def _scale(rows: RowReductions, squares: te.Tensor, epsilon: float) -> te.Tensor:
     """1 / sqrt(mean square + epsilon) of every row."""
-    share, least = (tirx.const(number, rows.wide) for number in (1.0 / rows.length, epsilon))
+    share, least = rows.share, tirx.const(epsilon, rows.wide)
     return rows.row(lambda *r: te.rsqrt(squares(*r) * share + least), "norm_scale")
 
 
 def _standardised(rows: RowReductions, x: te.Tensor, epsilon: float) -> tuple[te.Tensor, te.Tensor]:
     """x - mean, and what makes its variance 1; the variance from centred values."""
-    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
+    wide, share = rows.wide, rows.share
     total = rows.reduce(lambda *i: x(*i).astype(wide), te.sum, "norm_sum")
     mean = rows.row(lambda *r: total(*r) * share, "norm_mean")
     centred = rows.full(lambda i, r: x(*i).astype(wide) - mean(*r), "norm_centred")
@@ -153,7 +161,7 @@ def group_norm(
     x: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, groups: int, epsilon: float
 ) -> te.Tensor:
     """`layer_norm` over groups of channels, (N, C, ...), with a scale and a shift per channel."""
-    batch, channels, *space = (int(extent) for extent in x.shape)
+    batch, channels, *space = (extent_of(extent) for extent in x.shape)
     inner = channels // groups
     grouped = te.compute(
         [batch, groups, inner, *space], lambda n, g, c, *i: x(n, g * inner + c, *i), name="grouped"

@@ -7,19 +7,23 @@ import tvm
 from tvm import relax
 
 from ..function_scope import function_scope
+from ..library.open_attrs import OpenAttrs
+from ..library.sized import FUNCTION as SIZED
+from ..library.sized import sized_texts
 from ..one_at_a_time import one_at_a_time
+from ..open_size import SizeSpace, expressions
 from .build import build
 from .cuda_graph import capture, check
 from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
-from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, Tensor
+from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
 
 
 @one_at_a_time
-def to_relax(graph: KernelGraph, weights: bool = False) -> tvm.IRModule:
+def to_relax(graph: KernelGraph, weights: bool = False, space: SizeSpace | None = None) -> tvm.IRModule:
     """A module whose ``main`` calls the graph's kernels and the library.
 
     Custom operators are ``call_tir`` (the kernels are functions of the module, not scheduled), library
@@ -31,8 +35,11 @@ def to_relax(graph: KernelGraph, weights: bool = False) -> tvm.IRModule:
     weights : bool
         Also a function ``weights`` that returns the constants, which the executable holds once each: so they
         are there for whoever writes the model in another form.
+    space : SizeSpace, optional
+        Of the sizes that the graph leaves open: ``main`` takes them as one more argument, a shape of a number
+        for each symbol.
     """
-    return _Writer(graph).write(weights)
+    return _Writer(graph, space).write(weights)
 
 
 def graph_constants(graph: KernelGraph) -> tuple[Tensor, ...]:
@@ -47,8 +54,10 @@ def graph_constants(graph: KernelGraph) -> tuple[Tensor, ...]:
 class _Writer:
     """Emits the nodes of one graph."""
 
-    def __init__(self, graph: KernelGraph) -> None:
+    def __init__(self, graph: KernelGraph, space: SizeSpace | None) -> None:
         self.graph = graph
+        #: What stands for each size that is open.
+        self.sizes = {} if space is None else space.variables
         self.builder = relax.BlockBuilder()
         self.vars: dict[Tensor, tvm.ir.Expr] = {}
         self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
@@ -57,11 +66,10 @@ class _Writer:
 
     def write(self, weights: bool) -> tvm.IRModule:
         """The whole module."""
-        params = [
-            relax.Var(tensor.name, relax.TensorType(tensor.shape, tensor.dtype))
-            for tensor in self.graph.inputs
-        ]
+        params = [relax.Var(tensor.name, _type(tensor)) for tensor in self.graph.inputs]
         self.vars.update(zip(self.graph.inputs, params, strict=True))
+        if self.sizes:
+            params.append(relax.Var("sizes", relax.ShapeType(values=list(self.sizes.values()))))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
         with function_scope(self.builder, "main", params):
@@ -87,7 +95,7 @@ class _Writer:
         if shape == tensor.shape:
             return var
         if (tensor, shape) not in self.views:
-            self.views[tensor, shape] = self.builder.emit(relax.op.reshape(var, shape))
+            self.views[tensor, shape] = self.builder.emit(relax.op.reshape(var, expressions(shape)))
         return self.views[tensor, shape]
 
     def _constant(self, tensor: Tensor, shape: tuple[int, ...]) -> tvm.ir.Expr:
@@ -110,9 +118,12 @@ class _Writer:
         args = [
             self._read(tensor, shape) for tensor, shape in zip(node.inputs, node.input_shapes, strict=True)
         ]
-        types = [relax.TensorType(tensor.shape, tensor.dtype) for tensor in node.outputs]
+        types = [_type(tensor) for tensor in node.outputs]
+        takes = len(node.prim_func.params) > len(args) + len(types)
         call = relax.call_tir(
-            self.functions[node.name], relax.Tuple(args), types if len(types) > 1 else types[0]
+            self.functions[node.name],
+            relax.Tuple([*args, *(self.sizes.values() if takes else ())]),
+            types if len(types) > 1 else types[0],
         )
         self._bind(node, call)
 
@@ -127,15 +138,29 @@ class _Writer:
 
     def _library(self, node: LibraryOp) -> None:
         whole = tuple(tensor.shape for tensor in node.inputs)
-        shapes = node.input_shapes if isinstance(node, OpaqueOp) else whole
+        shapes = node.input_shapes if isinstance(node, OpaqueOp | SpecializedOp) else whole
         args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, shapes, strict=True)]
-        types = [relax.TensorType(tensor.shape, tensor.dtype) for tensor in node.outputs]
+        types = [_type(tensor) for tensor in node.outputs]
+        function, sizes = node.function, None
+        texts: tuple[str, ...] = (node.attrs.to_json(),)
+        if isinstance(node, SpecializedOp):
+            sizes = list(self.sizes.values())
+        elif isinstance(node.attrs, OpenAttrs) and node.attrs.is_open:
+            function, texts = SIZED, sized_texts(node.function, node.attrs)
+            sizes = [self.sizes[name] for name in node.attrs.symbols]
+        described: list[tvm.ir.Expr] = [tvm.ir.StringImm(text) for text in texts]
+        if sizes is not None:
+            described.append(relax.ShapeExpr(sizes))
         call = relax.op.call_dps_packed(
-            node.function,
-            relax.Tuple([*args, tvm.ir.StringImm(node.attrs.to_json())]),
+            function,
+            relax.Tuple([*args, *described]),
             types if len(types) > 1 else types[0],
         )
         self._bind(node, call)
+
+
+def _type(tensor: Tensor) -> relax.TensorType:
+    return relax.TensorType(expressions(tensor.shape), tensor.dtype)
 
 
 def vm_passes(target: tvm.target.Target | None = None) -> tvm.transform.Pass:

@@ -17,9 +17,6 @@ from ..errors import ShapeError
 from ..open_arithmetic import is_open, representative, structure
 from ..open_size import AnySize, OpenSize, at
 
-#: Fields that are texts and no expressions, as ``src/library/sized.cc`` has them.
-NAMES = ("activation", "cell", "plan", "residual")
-
 
 def sizes(value: Iterable[AnySize]) -> tuple[AnySize, ...]:
     """Sizes, of which those that are no open ones become ints."""

@@ -11,12 +11,10 @@ operator with that text (docs/library-operators.md)::
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
+import tvm_ffi
 
-from ..symbolic_shapes import Sizes, value_of
-from .open_attrs import NAMES, OpenAttrs
+from ..symbolic_shapes import Sizes
+from .open_attrs import OpenAttrs
 
 #: The registered function.
 FUNCTION = "uir.library.sized"
@@ -35,20 +33,22 @@ def sized_texts(function: str, attributes: OpenAttrs) -> tuple[str, str, str]:
     return function, attributes.to_json(), ",".join(attributes.symbols)
 
 
-def in_numbers(text: str, sizes: Sizes) -> str:
+def in_numbers(operator: str, text: str, sizes: Sizes) -> str:
     """A text of attributes with numbers for its expressions, as ``uir.library.sized`` makes it.
+
+    Parameters
+    ----------
+    operator : str
+        Whose attributes they are, for errors.
+    text : str
+    sizes : mapping of str to int
 
     Raises
     ------
-    FrontendError
+    ValueError
         What stands for a size is no expression, or has other names than those of ``sizes``.
+    SizeError
+        A size below 0 or above 2^31 - 1, a number beyond 63 bits, a divisor that is not above 0.
     """
-    fields: Mapping[str, Any] = json.loads(text)
-    numbers = {name: value if name in NAMES else _number(value, sizes) for name, value in fields.items()}
-    return json.dumps(numbers, separators=(",", ":"))
-
-
-def _number(value: Any, sizes: Sizes) -> Any:
-    if isinstance(value, list):
-        return [_number(each, sizes) for each in value]
-    return value_of(value, sizes) if isinstance(value, str) else value
+    numbers = tvm_ffi.Shape(tuple(sizes.values()))
+    return str(tvm_ffi.get_global_func("uir.library.in_numbers")(operator, text, ",".join(sizes), numbers))

@@ -79,4 +79,4 @@ def work_of(operator: str, attributes: str, sizes: Sizes | None = None) -> Work:
     sizes : mapping of str to int, optional
         The numbers of the sizes that the attributes leave open.
     """
-    return WORK[operator](attributes if sizes is None else in_numbers(attributes, sizes))
+    return WORK[operator](attributes if sizes is None else in_numbers(operator, attributes, sizes))

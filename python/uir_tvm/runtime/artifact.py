@@ -122,6 +122,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
     ArtifactError
         No linker was found, or the file that it was loaded from is gone.
     """
+    exe = exe.standalone
     if exe.source is not None:
         # What was loaded is linked already, and TVM cannot write it out again.
         return _read_zip(exe.source)

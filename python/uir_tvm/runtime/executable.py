@@ -295,6 +295,11 @@ class Executable:
             report["explain"] = explained(self).to_json()
         return report
 
+    @property
+    def standalone(self) -> Executable:
+        """What a file holds: the executable itself, where its code is of its shapes alone."""
+        return self
+
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write one file that `uir_tvm.load` reads on any machine whose CPU has this one's instructions.
 

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import tvm
 from tvm_ffi import structural_equal
@@ -18,7 +19,7 @@ from tvm_ffi.structural import structural_hash
 from .. import hardware
 from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, ValueNeededError
 from ..igraph.nodes import HardwareModel
-from ..shared_constants import SharedConstants
+from ..shared_constants import SharedConstants, sharing
 from ..structure import Structure
 from ..symbolic_shapes import OpenSignature, Sizes, sizes_text, symbols_of
 from ..target import registry
@@ -219,17 +220,22 @@ class SpecializedExecutable:
         )
 
     def _import(
-        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray], run: StagedCall
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, np.ndarray],
+        run: StagedCall,
+        alone: bool = False,
     ) -> Sequence[str]:
         """Drive a run by the model: as the program that all sizes share, or imported for these shapes."""
         opened = self._opened(shapes)
-        program = None if self.deciding else self._programs.of(opened, shapes)
+        with sharing(self._constants):
+            program = None if self.deciding else self._programs.of(opened, shapes)
         if program is None:
             return opened.run(self._decided(shapes), values, run)
+        program = attrs.evolve(program, alone=alone)
         graph = program.program.grouped.program
         outputs = [f"output{index}" for index in range(len(graph.outputs))]
-        names = opened.symbolic.inputs if opened.symbolic is not None else ()
-        run.run(program, names or [value.name for value in graph.inputs], outputs)
+        run.run(program, [value.name for value in graph.inputs], outputs)
         return outputs
 
     def _decided(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -273,7 +279,7 @@ class SpecializedExecutable:
         made = self._compile_module(module, self._constants)
         self._uses[made] = self._constants.asked()
         self._constants.keep(set().union(*self._uses.values()))
-        self.compiled += 1
+        self.compiled += bool(made.info.seconds)  # none: another shape of what is there
         return made
 
     def make(self, sizes: Sizes) -> Specialization:
@@ -298,7 +304,7 @@ class SpecializedExecutable:
         with self._lock:
             if key not in self._whole:
                 run = AheadOfTime(self._paths, self._compile, {}, _start(shapes, {}))
-                run.end(self._import(shapes, {}, run))
+                run.end(self._import(shapes, {}, run, alone=True))
                 self._remember(key, shapes, run, "ahead of time")
             return self._whole[key]
 

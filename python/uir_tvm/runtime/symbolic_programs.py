@@ -11,25 +11,37 @@ import attrs
 import tvm
 
 from ..errors import UirError, last_line
-from ..open_size import Condition, SizeSpace
+from ..open_size import SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
+from .sized_executable import HeldMemory
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
-    from ..kernel_graph import GroupedProgram
+    from ..kernel_graph import GroupedProgram, KernelGraph
+    from .executable import Executable
+    from .open_kernels import OpenKernels
 
 log = logging.getLogger(__name__)
 
 #: Programs that are made of one model: more would say that its conditions say too little.
 MOST = 8
 
-#: Readings of a model until what stands for all sizes answers as the sizes of the call do.
-MOST_TRIED = 12
-
 #: A normalised module with symbols -> its operators in groups.
 Group = Callable[[tvm.IRModule, SizeSpace], "GroupedProgram"]
+
+
+@attrs.frozen(eq=False)
+class OpenGraph:
+    """A program's kernels and library calls for all sizes, and what made its kernels."""
+
+    graph: KernelGraph
+    kernels: OpenKernels
+
+
+#: Operators in groups -> the kernel graph for all sizes.
+Assemble = Callable[["GroupedProgram", SizeSpace], OpenGraph]
 
 
 @attrs.define(eq=False)
@@ -44,6 +56,12 @@ class SymbolicProgram:
         How results are nested (`uir_tvm.structure.Structure` as JSON text).
     admits : callable
         Of a size for each symbol, by name.
+    whole : OpenGraph or None
+        None: it is compiled for each shape by itself, `why_numbers` says why.
+    executable : Executable or None
+        Of the whole, for all sizes; made by the first shape that asks.
+    memory : HeldMemory
+        Of that executable.
     uses : int
         Shapes that were compiled of it.
     """
@@ -52,6 +70,10 @@ class SymbolicProgram:
     grouped: GroupedProgram
     structure: str | None
     admits: Callable[..., bool]
+    whole: OpenGraph | None = None
+    why_numbers: str = ""
+    executable: Executable | None = None
+    memory: HeldMemory = attrs.Factory(HeldMemory)
     uses: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +83,23 @@ class SymbolicProgram:
             for s in self.space.symbols.values()
         ]
         conditions = [*ranges, *map(str, self.space.conditions)]
-        return {"conditions": conditions, "groups": len(self.grouped.groups), "shapes": self.uses}
+        row = {"conditions": conditions, "groups": len(self.grouped.groups), "shapes": self.uses}
+        if self.whole is None:
+            return row | {"compiled_by_shape": self.why_numbers}
+        graph = self.whole.graph
+        later = [
+            {
+                "kernel": call.kernel.group.name,
+                "reason": next(node.reason for node in graph.specialized_ops if node.attrs is call),
+                "sizes": [dict(zip(self.space.symbols, sizes, strict=True)) for sizes in call.made],
+            }
+            for call in self.whole.kernels.calls.values()
+        ]
+        return row | {
+            "kernels_for_all_sizes": len(graph.kernels),
+            "library": len(graph.library_ops),
+            "kernels_by_sizes": later,
+        }
 
 
 @attrs.frozen(eq=False)
@@ -70,6 +108,8 @@ class SizedProgram:
 
     program: SymbolicProgram
     sizes: Sizes
+    #: Whether these sizes alone are compiled, not all.
+    alone: bool = False
 
     def grouped(self) -> GroupedProgram:
         """Its operators in groups, in numbers."""
@@ -83,12 +123,14 @@ class SymbolicPrograms:
     ----------
     group : callable or None
         None: every shape is imported by itself.
+    assemble : callable or None
+        None: every shape is compiled by itself.
     why_not : str
         Why, then.
     """
 
-    def __init__(self, group: Group | None, why_not: str = "") -> None:
-        self._group = group
+    def __init__(self, group: Group | None, why_not: str = "", assemble: Assemble | None = None) -> None:
+        self._group, self._assemble = group, assemble
         #: Why shapes are imported by themselves; empty where they are not.
         self.why_not = why_not
         self.programs: list[SymbolicProgram] = []
@@ -106,14 +148,12 @@ class SymbolicPrograms:
             self.why_not = self.why_not or "the front end reads this model for numbers"
             return None
         sizes = model.signature.bind(shapes)
-        if not model.signature.related and model.signature.shapes(sizes) != dict(shapes):
-            return None  # one name for several sizes
         form.check(sizes)
         if any(size < LEAST for size in sizes.values()):
             return None
         found = self._admitting(sizes)
         while found is None and not self.why_not and len(self.programs) < MOST:
-            self._make(model, sizes)
+            self._make(model, sizes if self.programs else None)
             found = self._admitting(sizes)
         if found is None:
             return None
@@ -124,42 +164,36 @@ class SymbolicPrograms:
         """The first program whose conditions sizes meet."""
         return next((each for each in self.programs if each.admits(**sizes)), None)
 
-    def _make(self, model: OpenModel, sizes: Sizes) -> None:
-        """One more program, of which comparisons answer as for these sizes; or the reason why there is none.
-
-        A program besides others is made of these sizes alone.
-        """
-        alike: list[Condition] = []
-        for _ in range(MOST_TRIED):
-            near = len(self.programs) > 0 or len(alike) == MOST_TRIED - 1
-            if self._made_with(model, sizes, alike, near):
-                return
-
-    def _made_with(self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool) -> bool:
-        """Whether that is all; else one more condition is known that representatives have to meet."""
+    def _make(self, model: OpenModel, near: Sizes | None) -> None:
+        """One more program, whose answers hold for sizes like these; or the reason why there is none."""
         assert model.symbolic is not None and self._group is not None
         ranges = {name: model.signature.ranges.get(name, (0, None)) for name in model.signature.symbols}
-
-        def holds(numbers: Sizes) -> bool:
-            return all(each.holds(numbers) for each in alike)
-
-        symbols = symbols_for(ranges, model.symbolic.variables, sizes, None if near else holds)
-        space = SizeSpace(symbols, sizes)
+        space = SizeSpace(symbols_for(ranges, model.symbolic.variables, near))
         try:
             module = model.symbolic.module(space)
             grouped = self._group(module, space)
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
-            if space.unlike is not None:
-                alike.append(space.unlike)
-                return False
-            what = (
-                error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
-            )
-            self.why_not = what
-            log.info("shapes are imported one by one: %s", what, exc_info=error)
-            return True
+            self.why_not = _said(error)
+            log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
+            return
         structure = str(module.attrs[STRUCTURE]) if module.attrs and STRUCTURE in module.attrs else None
-        self.programs.append(SymbolicProgram(space, grouped, structure, space.admits()))
-        return True
+        whole, why = self._whole(grouped, space)
+        self.programs.append(SymbolicProgram(space, grouped, structure, space.admits(), whole, why))
+
+    def _whole(self, grouped: GroupedProgram, space: SizeSpace) -> tuple[OpenGraph | None, str]:
+        """The kernel graph for all sizes; or the reason why there is none."""
+        if self._assemble is None:
+            return None, "the target takes numbers"
+        try:
+            return self._assemble(grouped, space), ""
+        except MemoryError:
+            raise
+        except Exception as error:  # what reads numbers raises many kinds where there are none
+            log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
+            return None, _said(error)
+
+
+def _said(error: Exception) -> str:
+    return error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"

@@ -8,6 +8,7 @@ all sizes, for primitives cut such loops with guards, and the verifier proves th
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import tvm
@@ -23,11 +24,28 @@ def representative(size: Size) -> int:
     return max(size.usual, 1)
 
 
+class _Numbers:
+    """The representatives of a function's variables; of the last one that was asked for they are known."""
+
+    def __init__(self) -> None:
+        self._last = threading.local()
+
+    def of(self, func: tirx.PrimFunc) -> dict[Any, int]:
+        known = getattr(self._last, "known", None)
+        if known is None or not func.same_as(known[0]):
+            numbers = {variable: representative(size) for variable, size in sizes_of(func).items()}
+            known = self._last.known = func, numbers
+        return known[1]
+
+
+_NUMBERS = _Numbers()
+
+
 def extent_of(extent: Any, func: tirx.PrimFunc) -> int:
     """An extent, at the representatives of a function's sizes where they decide it; -1 where loops do."""
     if isinstance(extent, int | tirx.IntImm):
         return int(extent)
-    numbers = {variable: representative(size) for variable, size in sizes_of(func).items()}
+    numbers = _NUMBERS.of(func)
 
     def number(variable: Any) -> Any:
         known = numbers.get(variable)

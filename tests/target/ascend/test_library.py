@@ -32,8 +32,8 @@ def random(seed: int, shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def close(got: Array, want: Array, dtype: str) -> bool:
-    scale = max(1.0, float(np.abs(want).max()))
-    return float(np.abs(got.astype(np.float64) - want).max()) <= TOLERANCE[dtype] * scale
+    scale = max(1.0, float(np.abs(want).max(initial=0)))
+    return float(np.abs(got.astype(np.float64) - want).max(initial=0)) <= TOLERANCE[dtype] * scale
 
 
 @pytest.mark.parametrize("dtype", sorted(ascend.TABLE.dtypes))
@@ -111,6 +111,7 @@ CASES: dict[str, tuple[str, Any, list[tuple[int, ...]], str]] = {
         [(2, 4, 5), (2, 5, 6), (2, 4, 6), (2, 4, 6)],
         "float32",
     ),
+    "no rows": ("matmul", MatmulAttrs.contiguous((0, 5), (5, 6)), [(0, 5), (5, 6), (0, 6)], "float32"),
     "conv2d": (
         "conv2d",
         Conv2dAttrs(
@@ -128,6 +129,7 @@ REFUSED: dict[str, tuple[str, Any, list[tuple[int, ...]], str]] = {
         [(4, 5), (5, 6), (4, 6)],
         "float32",
     ),
+    "k is 0": ("matmul", MatmulAttrs.contiguous((4, 0), (0, 6)), [(4, 0), (0, 6), (4, 6)], "float32"),
     "float64": ("matmul", MatmulAttrs.contiguous((4, 5), (5, 6)), [(4, 5), (5, 6), (4, 6)], "float64"),
     "does not fit": ("matmul", MatmulAttrs.contiguous((8, 5), (5, 6)), [(4, 5), (5, 6), (4, 6)], "float32"),
 }

@@ -21,6 +21,10 @@ from uir_tvm.errors import LibraryError
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.library_tables import library_of
+from uir_tvm.library.sized import FUNCTION as SIZED
+from uir_tvm.library.sized import sized_texts
+from uir_tvm.open_size import SizeSpace
+from uir_tvm.open_symbols import OpenSymbol
 from uir_tvm.target.cuda import library as cuda
 
 Array = np.ndarray[Any, Any]
@@ -115,6 +119,33 @@ def test_epilogues(fakes: Any, dtype: str, activation: str, residual: str) -> No
             (13, 24), (24, 40), bias=bias, residual=residual, activation=activation, alpha=0.25
         )
         check(attrs, (13, 40), random(1, (13, 24), dtype), random(2, (24, 40), dtype), dtype=dtype)
+
+
+def test_sizes_that_are_known_at_the_call(fakes: Any) -> None:
+    """The descriptors are those of the numbers, of each size anew; no rows are no call."""
+    space = SizeSpace([OpenSymbol("s", 2, None, 59)])
+    attrs = MatmulAttrs.contiguous((space.symbol("s"), 24), (24, 40), bias=True)
+    texts, b, bias = sized_texts(cuda.MATMUL, attrs), random(2, (24, 40)), random(3, (40,))
+    for s in (5, 1, 33, 0):
+        a, out = random(s, (s, 24)), np.full((s, 40), 3, np.float32)
+        operands = map(on_gpu, (a, b, bias))
+        tvm_ffi.get_global_func(SIZED)(*operands, *texts, tvm_ffi.Shape([s]), on_gpu(out))
+        np.testing.assert_allclose(out, a @ b + bias, rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_nothing(fakes: Any) -> None:
+    """Nothing is written where the result has no elements; a sum of no products is refused."""
+    function = tvm_ffi.get_global_func(cuda.MATMUL)
+    out = np.full((3, 4), 3, np.float32)
+    for a, b in (((0, 5), (5, 4)), ((3, 0), (0, 4))):
+        operands = (on_gpu(np.zeros(shape, np.float32)) for shape in (a, b))
+        text = MatmulAttrs.contiguous(a, b).to_json()
+        if a[0] == 0:
+            function(*operands, text, on_gpu(out))
+        else:
+            with pytest.raises(ValueError, match="k is 0"):
+                function(*operands, text, on_gpu(out))
+    assert np.array_equal(out, np.full((3, 4), 3))
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from .known import Known
 
-#: Nodes in place of one, and constants by name.
-Result = tuple[list[onnx.NodeProto], dict[str, np.ndarray]]
+Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
 
 def padded(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -41,7 +40,7 @@ def padded(node: onnx.NodeProto, known: Known) -> Result | None:
     made = helper.make_node(
         node.op_type, node.input, node.output, node.name, domain=node.domain, **attributes
     )
-    return [made], {}
+    return [made], []
 
 
 def max_pool(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -75,7 +74,7 @@ def max_pool(node: onnx.NodeProto, known: Known) -> Result | None:
         names.node("Add", ["inside", names.constant(planes)], "place"),
         names.node("Reshape", ["place", result], node.output[1]),
     ]
-    return nodes, names.constants
+    return nodes, names.tensors
 
 
 class _Names:
@@ -84,12 +83,12 @@ class _Names:
     def __init__(self, node: onnx.NodeProto) -> None:
         self.node_name, self.outputs = node.name, set(node.output)
         self.prefix = node.output[0]
-        self.constants: dict[str, np.ndarray] = {}
+        self.tensors: list[onnx.TensorProto] = []
         self.made: set[str] = set()
 
     def constant(self, numbers: Any) -> str:
-        name = f"{self.prefix}__number{len(self.constants)}"
-        self.constants[name] = np.asarray(numbers, np.int64)
+        name = f"{self.prefix}__number{len(self.tensors)}"
+        self.tensors.append(numpy_helper.from_array(np.asarray(numbers, np.int64), name))
         return name
 
     def node(self, operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> onnx.NodeProto:

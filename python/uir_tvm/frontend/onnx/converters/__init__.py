@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from .elementwise import ELEMENTWISE
 from .narrow_floats import NARROW_CASTS
 from .node import Converter
-from .open_shapes import SIZED
 from .quantized import QUANTIZED
 from .recurrence import RECURRENCE
 from .reductions import REDUCTIONS
@@ -23,6 +22,5 @@ CONVERTERS: Mapping[str, Converter] = {
     **RECURRENCE,
     **REDUCTIONS,
     **RESIZE,
-    **SIZED,
     **VIEWS,
 }

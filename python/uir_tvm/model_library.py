@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine code of a lowered model, and what is known of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import attrs
+import tvm
+from tvm import relax, tirx
+
+from . import pipeline
+from .device.device_kernel import DeviceKernel
+from .errors import UirError, UnsupportedOperatorError, last_line
+from .options import CompileOptions
+from .runtime.executable import KernelInfo
+
+
+def build_library(
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    records: Mapping[str, pipeline.KernelRecord],
+    options: CompileOptions,
+) -> tvm.runtime.Module:
+    """The machine code of a model; UnsupportedOperatorError where TVM fails on what is left to it.
+
+    A kernel that TVM cannot build is left to TVM's own lowering, as where a stage has a fault.
+    """
+    try:
+        return relax.build(mod, target, relax_pipeline=None)
+    except UirError:
+        raise
+    except Exception as error:  # of the many that TVM raises
+        left = {record.name for record in records.values() if record.refusal}
+        found = {} if options.faults == "raise" else _unbuildable(mod, target, options)
+        broken = {name: fault for name, fault in found.items() if name not in left}
+        if not broken:
+            if not left:
+                raise
+            raise _not_lowered(left, error) from error
+    try:
+        with pipeline.leaving(broken):
+            return relax.build(mod, target, relax_pipeline=None)
+    except UirError:
+        raise
+    except Exception as error:
+        raise _not_lowered(left | set(broken), error) from error
+
+
+def _not_lowered(left: Set[str], error: Exception) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(
+        f"TVM's own lowering fails on kernels without an iGraph: {', '.join(sorted(left))}",
+        where=last_line(error),
+        need="kernels that TVM lowers for the host, where none of ours fits",
+        remedy="compute these operators in another dtype, or express the model by others",
+    )
+
+
+def _unbuildable(
+    mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions
+) -> dict[str, Exception]:
+    """The kernels that TVM cannot build by themselves, and what it raises."""
+    found: dict[str, Exception] = {}
+    for variable, func in mod.functions.items():
+        if not isinstance(func, tirx.PrimFunc):
+            continue
+        try:
+            with pipeline.recording(options):
+                tvm.compile(tvm.IRModule({variable: func}), target)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever TVM raises
+            found[variable.name_hint] = error
+    return found
+
+
+def info_of(record: pipeline.KernelRecord) -> KernelInfo:
+    texts = {s.name: s.dump(record.products[s.name]) for s in pipeline.STAGES if s.name in record.products}
+    if "tir" in texts:
+        texts["tir"] = record.products["tir"].script()
+    seconds = dict(record.seconds)
+    steps = [step.to_json() for step in record.steps]
+    name, why = record.name, record.fallback
+    attempts = [attempt.to_json() for attempt in record.attempts]
+    phases, code = record.num_phases, _code_of(record)
+    return KernelInfo(name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts)
+
+
+def with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
+    """A kernel that the device does not take, with the C of its function for projects."""
+    from .export.host_code import host_code
+
+    if not kernel.fallback:
+        return kernel
+    return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
+
+
+def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
+    """How a printed kernel is launched, what its printer decided and what the compiler says of it."""
+    source, cubin = record.products.get("source"), record.products.get("cubin")
+    code: dict[str, Any] = {}
+    if isinstance(source, DeviceKernel):
+        code["launches"] = [launch.to_json() for launch in source.launches]
+        code["params"] = [param.to_json() for param in source.params]
+        code["workspace"] = [{"name": w.name, "bytes": w.nbytes} for w in source.workspace]
+        code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
+        if source.sizes:
+            code["sizes"] = [repr(size) for size in source.sizes]
+        code["hardware"] = source.hardware
+        code["printer"] = dict(source.report)
+    if cubin is not None:
+        code["compiler"] = cubin.described()
+    return code

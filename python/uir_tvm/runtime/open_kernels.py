@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a program whose sizes are open: one for all sizes, or one for the sizes of each call."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import tvm
+import tvm_ffi
+
+from .. import pipeline
+from ..bound_kernel import symbols_in
+from ..errors import ArtifactError
+from ..igraph.space import Size
+from ..igraph.tir_sizes import MOST, with_sizes
+from ..kernel_graph import Kernel, kernels_at
+from ..one_at_a_time import one_at_a_time
+from ..open_size import SizeSpace
+from ..options import CompileOptions
+
+#: Numbers in the names of kernels, which are one process's.
+_NUMBERS = itertools.count()
+
+
+class OpenKernels:
+    """Makes the kernels of one program (`kernel_graph.build.KernelMaker`).
+
+    Parameters
+    ----------
+    target : Target
+    options : CompileOptions
+    space : SizeSpace
+        Of the sizes that are open.
+
+    Attributes
+    ----------
+    records : dict of str to KernelRecord
+        The kernels for all sizes, by name.
+    calls : dict of str to KernelBySizes
+        Those that are compiled for the sizes of a call, by their signature.
+    """
+
+    def __init__(self, target: tvm.target.Target, options: CompileOptions, space: SizeSpace) -> None:
+        self._target, self._options, self._space = target, options, space
+        self.records: dict[str, pipeline.KernelRecord] = {}
+        self.calls: dict[str, KernelBySizes] = {}
+
+    def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
+        """Why no kernel for all sizes can be made of a function; empty where one was.
+
+        A function without open sizes is always a kernel: TVM's own lowering takes what we refuse.
+        """
+        is_open = bool(symbols_in(function))
+        if name not in self.records:
+            given = function.with_attr("target", self._target)
+            if is_open:
+                given = with_sizes(given, self._sizes())
+            with pipeline.recording(self._options):
+                self.records[name] = pipeline.try_kernel(given, self._target, name)
+        record = self.records[name]
+        if not is_open or record.refusal is None:
+            return ""
+        del self.records[name]
+        return record.fallback
+
+    def _sizes(self) -> dict[str, Size]:
+        """What is known of each size, by the name of its variable."""
+        found: dict[str, Size] = {}
+        for name, variable in self._space.variables.items():
+            low, high = self._space.range_of(name)
+            found[str(variable.name)] = Size(str(variable.name), low, MOST if high is None else high)
+        return found
+
+    def later(self, kernel: Kernel, signature: str) -> KernelBySizes:
+        """How a kernel is called that is compiled for the sizes of a call."""
+        if signature not in self.calls:
+            name = f"{kernel.group.name}#{next(_NUMBERS)}"
+            made = KernelBySizes(name, kernel, self._space, self._target, self._options)
+            _KERNELS[name] = made
+            weakref.finalize(made, _forget, name)
+            self.calls[signature] = made
+        return self.calls[signature]
+
+
+@attrs.define(eq=False, weakref_slot=True)
+class KernelBySizes:
+    """A kernel that is compiled for the sizes of a call, when it is first called with them.
+
+    Attributes
+    ----------
+    name : str
+        One in this process.
+    kernel : Kernel
+        With open sizes.
+    made : dict
+        The records of what was compiled, by sizes in the order of the space's symbols.
+    """
+
+    name: str
+    kernel: Kernel
+    _space: SizeSpace
+    _target: tvm.target.Target
+    _options: CompileOptions
+    made: dict[tuple[int, ...], tuple[pipeline.KernelRecord, ...]] = attrs.Factory(dict)
+
+    def to_json(self) -> str:
+        """The name under which a call asks for it."""
+        return self.name
+
+    @one_at_a_time
+    def make(self, sizes: tuple[int, ...]) -> Callable[..., None]:
+        """The kernel for these sizes: a function of inputs and outputs."""
+        numbers = dict(zip(self._space.symbols, sizes, strict=True))
+        keys = [str(key) for key in self._target.keys]
+        steps = kernels_at(self.kernel, self._space, numbers, keys, self.name.partition("#")[0])
+        functions = {step.name: step.function for step in steps}
+        with pipeline.recording(self._options) as records:
+            library = tvm.compile(tvm.IRModule(dict(functions)), target=self._target)
+        self.made[sizes] = tuple(records.values())
+        if len(steps) == 1:
+            return library[steps[0].name]  # type: ignore[no-any-return]
+
+        def run(*tensors: Any) -> None:
+            """One function after the other; what only they read is of this call."""
+            known = dict(enumerate(tensors))
+            for step in steps:
+                for place, shape, dtype in step.makes:
+                    known[place] = tvm.runtime.empty(shape, dtype, tensors[0].device)
+                given = [
+                    known[place] if shape is None else known[place]._create_view(shape)
+                    for place, shape in step.tensors
+                ]
+                library[step.name](*given)
+
+        return run
+
+
+#: What a kernel that cannot be compiled raised, by thread: the virtual machine keeps its text alone.
+_FAILED = threading.local()
+
+
+@contextlib.contextmanager
+def failing() -> Iterator[None]:
+    """Let an error of a kernel that is compiled inside keep its class, though it crosses TVM's machine."""
+    _FAILED.error = None
+    try:
+        yield
+    except Exception as error:
+        if _FAILED.error is not None and _FAILED.error is not error:
+            raise _FAILED.error from None
+        raise
+    finally:
+        _FAILED.error = None
+
+
+_KERNELS: weakref.WeakValueDictionary[str, KernelBySizes] = weakref.WeakValueDictionary()
+
+
+def _forget(name: str) -> None:
+    tvm_ffi.get_global_func("uir.runtime.specialized.forget")(name)
+
+
+def _specialize(name: str, sizes: Any) -> Any:
+    """The kernel of this name for these sizes; C++ asks once for each."""
+    kernel = _KERNELS.get(str(name))
+    if kernel is None:
+        raise ArtifactError(
+            f"The kernel {name} cannot be compiled for sizes {list(sizes)} here.",
+            limit="the model that it belongs to is gone",
+            remedy="save the executable of these shapes: specialized(*inputs).save(path)",
+        )
+    try:
+        return tvm_ffi.convert(kernel.make(tuple(int(size) for size in sizes)))
+    except Exception as error:
+        _FAILED.error = error
+        raise
+
+
+tvm_ffi.register_global_func("uir.runtime.specialize", _specialize, override=True)
