@@ -239,18 +239,23 @@ def test_through_relax() -> None:
 
 def test_many_threads_and_more_sizes_than_are_kept() -> None:
     """Threads ask for sizes of their own and of others; results stay right when old ones are dropped."""
-    attributes = MatmulAttrs.contiguous((S, 2), (2, 1), plan="plain")
-    b = random(2, 2, 1)
+    one = OperandLayout((1, 1))
+    attributes = MatmulAttrs(m=1, n=1, k=1, a=OperandLayout((1, 1), S), b=one, out=one, plan="plain")
+    texts, sized = sized_texts(cpu.MATMUL, attributes), tvm_ffi.get_global_func(FUNCTION)
+    values, factor = np.arange(5000, dtype=np.float32), np.full(1, 2, np.float32)
+    a, b = tvm.runtime.tensor(values), tvm.runtime.tensor(factor)
 
-    def one(thread: int) -> None:
-        for number in range(1500):
-            s = 1 + (thread * 1400 + number) % 4500
-            a = np.full((s, 2), number, np.float32)
-            (got,) = call(cpu.MATMUL, attributes, {"s": s}, [a, b], np.zeros((s, 1), np.float32))
-            assert_close(got[-1:], a[-1:].astype(np.float64) @ b)
+    def wrong(thread: int) -> list[int]:
+        out, found = tvm.runtime.tensor(np.zeros(1, np.float32)), []
+        for number in range(2000):
+            s = (thread * 1500 + number) % len(values)
+            sized(a, b, *texts, tvm_ffi.Shape((s,)), out)
+            if out.numpy()[0] != 2 * s:
+                found.append(s)
+        return found
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, range(4)))
+        assert not [s for found in pool.map(wrong, range(4)) for s in found]
 
 
 def test_texts_are_those_of_the_numbers() -> None:
