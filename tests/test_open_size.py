@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tvm import relax, tirx
+from uir_tvm.errors import OpenSizeError
 from uir_tvm.open_arithmetic import broadcast_shapes, common_divisor, divides, least, most, representative
 from uir_tvm.open_size import OpenSize, SizeSpace, at
 from uir_tvm.open_symbols import OpenSymbol, symbols_for
@@ -58,6 +59,7 @@ def walked(leaves: list[Any], way: list[tuple[int, int, int]]) -> list[Any]:
 
 @given(steps, st.integers(2, 200), st.integers(2, 64))
 @example(way=[(3, 0, 13), (3, 5, 29)], n=2, m=2)
+@example(way=[(3, 1, 0), (4, 17, 0)], n=2, m=2)
 def test_what_is_computed_is_what_numbers_give(way: list[tuple[int, int, int]], n: int, m: int) -> None:
     s = space()
     sizes = {"n": n, "m": m}
@@ -113,6 +115,41 @@ def test_what_ranges_leave_open_becomes_a_condition() -> None:
     assert list(map(str, s.conditions)) == ["n != m", "n >= 41", "mod(n, 4) != 0", "m*n >= 100"]
     admits = s.admits()
     assert admits(n=61, m=3) and not admits(n=64, m=3) and not admits(n=40, m=3) and not admits(n=61, m=65)
+
+
+def test_polynomials_divide_polynomials() -> None:
+    s = space()
+    n, m = s.symbol("n"), s.symbol("m")
+    whole = (n * m + 3 * n + 1) * (2 * m + n)
+    assert divmod(whole, 2 * m + n) == (n * m + 3 * n + 1, 0) and -whole // (2 * m + n) == -(
+        n * m + 3 * n + 1
+    )
+    assert not s.conditions
+    up = -(-(n + 1) // m)
+    for sizes in ({"n": 7, "m": 3}, {"n": 8, "m": 3}, {"n": 9, "m": 3}):
+        assert at(up, sizes) == -(-(sizes["n"] + 1) // sizes["m"])
+        assert at(-(n + 1) % m, sizes) == -(sizes["n"] + 1) % sizes["m"]
+
+
+def test_comparisons_narrow_ranges() -> None:
+    s = space()
+    n = s.symbol("n")
+    assert n >= 10 and n <= 100
+    assert n > 5 and n < 101 and least(n, 200) == n
+    assert list(map(str, s.conditions)) == ["n >= 10", "100 >= n"]
+
+
+def test_what_stands_for_all_compares_as_the_sizes_that_are_met() -> None:
+    symbols = [OpenSymbol("n", 2, None, 61), OpenSymbol("m", 2, 64, 59)]
+    s = SizeSpace(symbols, {"n": 7, "m": 59})
+    assert s.symbol("m") >= 8 and s.symbol("n") != 7
+    with pytest.raises(OpenSizeError, match="unlike n = 7"):
+        _ = s.symbol("n") <= 48
+    assert s.unlike is not None and str(s.unlike) == "48 >= n"
+    ranges, names = {"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}
+    others = symbols_for(ranges, names, {"n": 7, "m": 59}, s.unlike.holds)
+    assert [each.representative for each in others] == [47, 53]
+    assert symbols_for(ranges, names, {"n": 7, "m": 59}, lambda sizes: sizes["n"] == 7)[0].representative == 7
 
 
 def test_open_sizes_are_no_numbers() -> None:

@@ -21,12 +21,11 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
+from .errors import OpenSizeError
 from .open_bounds import Monomial, lower_bound
 from .open_symbols import OpenSymbol
-from .symbolic_shapes import Range, value_of
-
-#: Monomials with their factors, none of them 0, in order.
-Terms = tuple[tuple[Monomial, int], ...]
+from .open_terms import Terms, long_division, over_term, terms_text
+from .symbolic_shapes import Range, sizes_text, value_of
 
 
 @attrs.frozen
@@ -36,10 +35,15 @@ class Condition:
     size: OpenSize
     relation: str
 
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it does for a number of each symbol."""
+        number = at(self.size, sizes)
+        return {"==": number == 0, "!=": number != 0, ">=": number >= 0}[self.relation]
+
     def __str__(self) -> str:
         left = [(monomial, factor) for monomial, factor in self.size.terms if factor > 0]
         right = [(monomial, -factor) for monomial, factor in self.size.terms if factor < 0]
-        return f"{_text(tuple(left))} {self.relation} {_text(tuple(right))}"
+        return f"{terms_text(tuple(left))} {self.relation} {terms_text(tuple(right))}"
 
 
 #: What is no polynomial, by its name in conditions.
@@ -52,10 +56,16 @@ class SizeSpace:
     Parameters
     ----------
     symbols : iterable of OpenSymbol
+    met : mapping of str to int, optional
+        Sizes that have to meet what comparisons answer. Where representatives answer otherwise,
+        `SizeSpace.unlike` is the condition that representatives like these sizes hold, and the comparison
+        raises OpenSizeError.
     """
 
-    def __init__(self, symbols: Iterable[OpenSymbol]) -> None:
+    def __init__(self, symbols: Iterable[OpenSymbol], met: Mapping[str, int] | None = None) -> None:
         self.symbols = {symbol.name: symbol for symbol in symbols}
+        self._met = met
+        self.unlike: Condition | None = None
         self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
         #: What stands for a symbol where a size is handed to TVM.
         self._variables: dict[str, Any] = {}
@@ -174,6 +184,10 @@ class SizeSpace:
             total = total + term
         return total
 
+    def settle(self) -> None:
+        """Answer by representatives alone from now on."""
+        self._met = None
+
     # What is asked of sizes.
 
     def is_zero(self, size: OpenSize) -> bool:
@@ -198,11 +212,34 @@ class SizeSpace:
         if high is not None and high < 0:
             return True
         holds = self.value(size, self.representatives) < 0
+        if self._met is not None and (self.value(size, self._met) < 0) != holds:
+            self.unlike = Condition(size if holds else -size - 1, ">=")
+            raise OpenSizeError(
+                f"What stands for all sizes is unlike {sizes_text(self._met)}.",
+                where=str(self.unlike),
+                need="representatives that answer as these sizes do",
+                remedy="read the model with others",
+            )
         self._keep(-size - 1 if holds else size, ">=")
         return holds
 
     def _keep(self, size: Any, relation: str) -> None:
         self._conditions.setdefault((size.terms, relation), Condition(size, relation))
+        if relation == ">=":
+            self._narrow(size)
+
+    def _narrow(self, size: OpenSize) -> None:
+        """A name that is not less than a number, or no more than one, is in a smaller range from now on."""
+        terms = [(monomial, factor) for monomial, factor in size.terms if monomial]
+        if len(terms) != 1 or len(terms[0][0]) != 1 or abs(terms[0][1]) != 1:
+            return
+        ((name,), factor), bound = terms[0], -size.constant * terms[0][1]
+        low, high = self._ranges[name]
+        if factor > 0:
+            self._ranges[name] = max(low, bound), high
+        else:
+            self._ranges[name] = low, bound if high is None else min(high, bound)
+        self._bounds.clear()
 
     def bounds(self, size: OpenSize) -> tuple[int | None, int | None]:
         """A number that it is never less than, and one that it never exceeds; None where none is known."""
@@ -250,7 +287,7 @@ class OpenSize:
         self._hash = hash(terms)
 
     def __str__(self) -> str:
-        return _text(self.terms)
+        return terms_text(self.terms)
 
     __repr__ = __str__
 
@@ -370,37 +407,6 @@ def _is_negative(size: OpenSize | int) -> bool:
     return size.space.is_negative(size) if isinstance(size, OpenSize) else size < 0
 
 
-def _text(terms: Terms) -> str:
-    """A polynomial as Python reads it."""
-    if not terms:
-        return "0"
-    said: list[str] = []
-    for monomial, factor in sorted(terms, key=lambda term: (-len(term[0]), term)):
-        parts = list(monomial) if abs(factor) == 1 and monomial else [str(abs(factor)), *monomial]
-        sign = ("- " if said else "-") if factor < 0 else ("+ " if said else "")
-        said.append(sign + "*".join(parts))
-    return " ".join(said)
-
-
-def _over(terms: Terms, divisor: tuple[Monomial, int]) -> tuple[dict[Monomial, int], dict[Monomial, int]]:
-    """What of a polynomial one term divides, divided, and the rest."""
-    quotient: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    names, number = divisor
-    for monomial, factor in terms:
-        left: list[str] | None = list(monomial)
-        for name in names:
-            if left is None or name not in left:
-                left = None
-                break
-            left.remove(name)
-        if left is None or factor % number:
-            rest[monomial] = factor
-        else:
-            quotient[tuple(left)] = factor // number
-    return quotient, rest
-
-
 def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
     """Whole quotient and remainder."""
     some = left if isinstance(left, OpenSize) else right
@@ -408,19 +414,23 @@ def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
     if isinstance(left, OpenSize) and isinstance(right, OpenSize):
         factor = _common_factor(left, right)
         if factor is not None:
-            if right == 0:  # asked of the space, so that it becomes a condition
-                raise ArithmeticError(f"{left} is divided by {right}, which may be 0")
+            _not_zero(left, right)
             return factor, 0
     terms = some.terms_of(left) or ()
     divisor = some.terms_of(right) or ()
     quotient: Any = 0
     rest: Any = left
+    if len(divisor) > 1:
+        over, remaining = long_division(terms, divisor)
+        if not remaining:
+            _not_zero(left, right)
+            return some._made(over), 0
     if len(divisor) == 1:
-        over, remaining = _over(terms, divisor[0])
+        over, remaining = over_term(terms, divisor[0])
         quotient, rest = some._made(over), some._made(remaining)
     if isinstance(rest, int) and isinstance(right, int):
         return quotient + rest // right, rest % right
-    if rest == 0:
+    if isinstance(rest, int) and rest == 0:
         return quotient, 0
     if _surely_within(rest, right, some.space):
         return quotient, rest
@@ -428,7 +438,16 @@ def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
         return quotient + some.space.part("div", rest, right), some.space.part("mod", rest, right)
     except ArithmeticError:
         # parts of the dividend below 0: of all of it together
-        return some.space.part("div", left, right), some.space.part("mod", left, right)
+        if not _surely_within(-left, 1 - left, some.space) or not _surely_within(0, right, some.space):
+            return some.space.part("div", left, right), some.space.part("mod", left, right)
+        up = (right - left - 1) // right
+        return -up, left + up * right
+
+
+def _not_zero(left: OpenSize | int, right: OpenSize | int) -> None:
+    """Ask the space whether a divisor is 0, so that it becomes a condition that it is not."""
+    if right == 0:
+        raise ArithmeticError(f"{left} is divided by {right}, which may be 0")
 
 
 def _common_factor(left: OpenSize, right: OpenSize) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -15,6 +15,8 @@ from .symbolic_shapes import Range, Sizes
 UNLIKELY = 53
 #: Sizes below this are compiled by themselves: an axis of 1 broadcasts, one of 0 has no elements.
 LEAST = 2
+#: Primes of each way that are looked at.
+MOST_OF_A_WAY = 12
 
 
 @attrs.frozen
@@ -39,7 +41,10 @@ class OpenSymbol:
 
 
 def symbols_for(
-    ranges: Mapping[str, Range], variables: Mapping[str, str], near: Sizes | None = None
+    ranges: Mapping[str, Range],
+    variables: Mapping[str, str],
+    near: Sizes | None = None,
+    holds: Callable[[Sizes], bool] | None = None,
 ) -> list[OpenSymbol]:
     """Symbols for sizes of at least `LEAST`.
 
@@ -51,22 +56,35 @@ def symbols_for(
         The name of each symbol in Relax.
     near : mapping of str to int, optional
         Their representatives; default: primes of the ranges.
+    holds : callable, optional
+        Of a size for each symbol, and true of ``near``: whether representatives may be these. Then they are
+        primes, but for a symbol of which no prime may be.
     """
-    found: list[OpenSymbol] = []
-    for name, (low, high) in ranges.items():
-        low = max(low, LEAST)
-        taken = {symbol.representative for symbol in found}
-        value = _prime(low, high, taken) if near is None else near[name]
-        found.append(OpenSymbol(name, low, high, value, variables[name]))
-    return found
+    ends = {name: (max(low, LEAST), high) for name, (low, high) in ranges.items()}
+    sizes, taken = dict(near or {}), set[int]()
+    for name, (low, high) in ends.items() if near is None or holds is not None else ():
+        free = (number for number in _primes(low, high, sizes.get(name)) if number not in taken)
+        if holds is not None:
+            free = (number for number in free if holds({**sizes, name: number}))
+        sizes[name] = next(free, sizes.get(name, low))
+        taken.add(sizes[name])
+    return [OpenSymbol(name, low, high, sizes[name], variables[name]) for name, (low, high) in ends.items()]
 
 
-def _prime(low: int, high: int | None, taken: set[int]) -> int:
-    """A prime of a range that is not taken, of at least `UNLIKELY` where there is one; else any number."""
+def _primes(low: int, high: int | None, near: int | None) -> list[int]:
+    """Primes of a range, first those of at least `UNLIKELY`."""
     first = max(low, UNLIKELY)
-    above = range(first, 2 * first + len(taken) * first if high is None else min(high, 4 * first) + 1)
-    below = range(high or first, low - 1, -1)
-    for number in itertools.chain(above, below):
-        if number not in taken and all(number % factor for factor in range(2, math.isqrt(number) + 1)):
-            return number
-    return low
+    ways: list[Iterable[int]] = [
+        range(first, 16 * first if high is None else min(high, 16 * first) + 1),
+        range(min(high or first, 4 * first), low - 1, -1),
+    ]
+    if near is not None:
+        ways += [range(near, 2 * near + 1 if high is None else min(high, 2 * near) + 1)]
+    found: list[int] = []
+    for way in ways:
+        found += itertools.islice(filter(_is_prime, way), MOST_OF_A_WAY)
+    return list(dict.fromkeys(found))
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))

@@ -35,8 +35,9 @@ _OPERATORS: dict[type[ast.AST], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max, "Min": min, "Max": max}
-_FUNCTIONS |= {"Mod": operator.mod, "FloorDiv": operator.floordiv}
+#: What expressions of sizes may call.
+FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max, "Min": min, "Max": max}
+FUNCTIONS |= {"Mod": operator.mod, "FloorDiv": operator.floordiv}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -65,7 +66,7 @@ def symbols_of(size: Size) -> tuple[str, ...]:
     """The symbols in a size, in its order."""
     if isinstance(size, int):
         return ()
-    return tuple(name for name in dict.fromkeys(_NAME.findall(size)) if name not in _FUNCTIONS)
+    return tuple(name for name in dict.fromkeys(_NAME.findall(size)) if name not in FUNCTIONS)
 
 
 def value_of(size: Size, sizes: Sizes) -> int:
@@ -89,8 +90,8 @@ def _value(node: ast.expr, sizes: Sizes, text: str) -> int:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _value(node.left, sizes, text), _value(node.right, sizes, text)
         return _OPERATORS[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
-        return _FUNCTIONS[node.func.id](*[_value(arg, sizes, text) for arg in node.args])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+        return FUNCTIONS[node.func.id](*[_value(arg, sizes, text) for arg in node.args])
     raise _unreadable(text)
 
 

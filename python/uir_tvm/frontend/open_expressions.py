@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tvm
 from tvm import tirx
 
 from ..open_arithmetic import least, most
-from ..open_size import OpenSize, SizeSpace
+from ..open_size import AnySize, OpenSize, SizeSpace
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     tirx.Add: operator.add,
@@ -22,6 +22,11 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     tirx.Min: least,
     tirx.Max: most,
 }
+
+
+def expressions(shape: Iterable[AnySize]) -> list[Any]:
+    """Sizes as TVM takes them."""
+    return [size.space.expression(size) if isinstance(size, OpenSize) else size for size in shape]
 
 
 def open_size_of(expr: Any, space: SizeSpace) -> OpenSize | int | None:

@@ -81,11 +81,14 @@ class SymbolicForm:
         so.
     check : callable
         Raises SizeError for sizes that the model does not take.
+    inputs : tuple of str
+        The model's names of the module's parameters, where those have others.
     """
 
     variables: Mapping[str, str]
     module: Callable[[SizeSpace], tvm.IRModule]
     check: Callable[[Sizes], None]
+    inputs: tuple[str, ...] = ()
 
 
 @attrs.frozen(eq=False)

@@ -17,6 +17,7 @@ from tvm import relax
 
 from ..errors import UnsupportedOperatorError
 from ..function_scope import function_scope
+from ..open_arithmetic import is_open
 from .normalize import replace_main
 from .relax_view import address_of, dtype_of, op_name, shape_of
 
@@ -145,7 +146,8 @@ def layer(
     )
     rows = emit(relax.TupleGetItem(found, 0)) if lstm else found
     end = 0 if recurrence.reverse else steps - 1
-    state = emit(relax.op.strided_slice(rows, [0], [end], [end + 1]))
+    within = is_open((steps,))
+    state = emit(relax.op.strided_slice(rows, [0], [end], [end + 1], assume_inbound=within))
     state = emit(relax.op.reshape(state, (batch, hidden)))
     return rows, state, emit(relax.TupleGetItem(found, 1)) if lstm else None
 

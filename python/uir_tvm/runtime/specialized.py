@@ -235,7 +235,8 @@ class SpecializedExecutable:
         program = attrs.evolve(program, alone=alone)
         graph = program.program.grouped.program
         outputs = [f"output{index}" for index in range(len(graph.outputs))]
-        run.run(program, [value.name for value in graph.inputs], outputs)
+        names = opened.symbolic.inputs if opened.symbolic is not None else ()
+        run.run(program, names or [value.name for value in graph.inputs], outputs)
         return outputs
 
     def _decided(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

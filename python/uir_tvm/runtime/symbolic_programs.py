@@ -11,7 +11,7 @@ import attrs
 import tvm
 
 from ..errors import UirError, last_line
-from ..open_size import SizeSpace
+from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 
 #: Programs that are made of one model: more would say that its conditions say too little.
 MOST = 8
+
+#: Readings of a model until what stands for all sizes answers as the sizes of the call do.
+MOST_TRIED = 12
 
 #: A normalised module with symbols -> its operators in groups.
 Group = Callable[[tvm.IRModule, SizeSpace], "GroupedProgram"]
@@ -148,12 +151,14 @@ class SymbolicPrograms:
             self.why_not = self.why_not or "the front end reads this model for numbers"
             return None
         sizes = model.signature.bind(shapes)
+        if not model.signature.related and model.signature.shapes(sizes) != dict(shapes):
+            return None  # one name for several sizes
         form.check(sizes)
         if any(size < LEAST for size in sizes.values()):
             return None
         found = self._admitting(sizes)
         while found is None and not self.why_not and len(self.programs) < MOST:
-            self._make(model, sizes if self.programs else None)
+            self._make(model, sizes)
             found = self._admitting(sizes)
         if found is None:
             return None
@@ -164,23 +169,46 @@ class SymbolicPrograms:
         """The first program whose conditions sizes meet."""
         return next((each for each in self.programs if each.admits(**sizes)), None)
 
-    def _make(self, model: OpenModel, near: Sizes | None) -> None:
-        """One more program, whose answers hold for sizes like these; or the reason why there is none."""
+    def _make(self, model: OpenModel, sizes: Sizes) -> None:
+        """One more program, of which comparisons answer as for these sizes; or the reason why there is none.
+
+        A program besides others is made of these sizes alone.
+        """
+        alike: list[Condition] = []
+        for _ in range(MOST_TRIED):
+            near = len(self.programs) > 0 or len(alike) == MOST_TRIED - 1
+            if self._made_with(model, sizes, alike, near):
+                return
+
+    def _made_with(self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool) -> bool:
+        """Whether that is all; else one more condition is known that representatives have to meet."""
         assert model.symbolic is not None and self._group is not None
         ranges = {name: model.signature.ranges.get(name, (0, None)) for name in model.signature.symbols}
-        space = SizeSpace(symbols_for(ranges, model.symbolic.variables, near))
+
+        def holds(numbers: Sizes) -> bool:
+            return all(each.holds(numbers) for each in alike)
+
+        symbols = symbols_for(ranges, model.symbolic.variables, sizes, None if near else holds)
+        space = SizeSpace(symbols, sizes)
         try:
             module = model.symbolic.module(space)
             grouped = self._group(module, space)
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
-            self.why_not = _said(error)
-            log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
-            return
-        structure = str(module.attrs[STRUCTURE]) if module.attrs and STRUCTURE in module.attrs else None
-        whole, why = self._whole(grouped, space)
+            if space.unlike is None:
+                self.why_not = _said(error)
+                log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
+                return True
+        else:
+            structure = str(module.attrs[STRUCTURE]) if module.attrs and STRUCTURE in module.attrs else None
+            whole, why = self._whole(grouped, space)
+        if space.unlike is not None:
+            alike.append(space.unlike)
+            return False
+        space.settle()
         self.programs.append(SymbolicProgram(space, grouped, structure, space.admits(), whole, why))
+        return True
 
     def _whole(self, grouped: GroupedProgram, space: SizeSpace) -> tuple[OpenGraph | None, str]:
         """The kernel graph for all sizes; or the reason why there is none."""

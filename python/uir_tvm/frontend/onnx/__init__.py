@@ -5,7 +5,8 @@
 evaluates constants and shapes to the end, expands what the standard defines by other operators
 (`function_bodies`), folds branches and unrolls loops (`branches`, `recurrent`), and applies `rewrites`.
 Where a value decides that only the run shows, `cuts` ends a stage, and `host_operators` run between
-stages. What is left, `walk` converts by our `converters` or TVM's.
+stages. What is left, `walk` converts by our `converters` or TVM's. `symbolic` reads a model once for all
+sizes that it leaves open: `open_arrays` and `open_results` compute shapes of them.
 """
 
 from .importer import from_onnx, run_onnx

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,7 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from ..fold import GROWTH_LIMIT
-from .known import Known, VersionedNode, attributes_of
+from .known import Known, VersionedNode, attributes_of, of_sizes
 
 #: Their results are not a function of their inputs.
 RANDOM = frozenset(
@@ -23,11 +25,11 @@ def evaluate(step: VersionedNode, known: Known) -> dict[str, np.ndarray] | None:
     """Outputs of a node that are constant, by name; None where they are not, or are not worth their bytes."""
     node = step.node
     if node.op_type in ("Shape", "Size") and known.shape(node.input[0]) is not None:
-        shape = np.array(known.shape(node.input[0]), dtype=np.int64)
+        shape = known.shape(node.input[0]) or ()
         if node.op_type == "Size":
-            return {node.output[0]: np.array(shape.prod(), dtype=np.int64)}
-        bounds = attributes_of(step)
-        return {node.output[0]: shape[bounds.get("start", 0) : bounds.get("end", len(shape))]}
+            return {node.output[0]: of_sizes(np.array(math.prod(shape), object))}
+        bounds: Any = attributes_of(step)
+        return {node.output[0]: of_sizes(shape[bounds.get("start", 0) : bounds.get("end", len(shape))])}
     if node.op_type in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.attribute):
         return None
     names = [name for name in node.input if name]

@@ -11,18 +11,17 @@ import attrs
 import numpy as np
 import onnx
 import tvm
-from tvm import relax
 
-from ...errors import DynamicShapeError, FrontendError, ShapeError, ValueNeededError
+from ...errors import DynamicShapeError, ValueNeededError
 from ...one_at_a_time import one_at_a_time
 from ...symbolic_shapes import Sizes, symbols_of
 from ..normalize import normalize
 from ..open_model import InputShapes, StageRunner, SymbolicForm
-from ..relax_view import dtype_of, shape_of
-from .input_shapes import fix_shapes, graph_inputs, signature_of
-from .known import element_name
+from .declared import check_results, checked_values
+from .input_shapes import fix_shapes, signature_of
 from .model_file import load
 from .simplifier import SimplifiedGraph, Simplifier
+from .symbolic import symbolic_module
 from .walk import Walk, check_operators
 
 
@@ -68,7 +67,7 @@ def from_onnx(
     loaded = load(model)
     try:
         fix_shapes(loaded, shapes or {})
-        return module_of(Simplifier(loaded, _checked_values(loaded, values or {})).program())
+        return module_of(Simplifier(loaded, checked_values(loaded, values or {})).program())
     except (DynamicShapeError, ValueNeededError) as error:
         error.model = OpenOnnx(load(model), shapes or {}, values or {})
         raise
@@ -98,7 +97,7 @@ def run_onnx(
     """
     loaded = load(model)
     fix_shapes(loaded, shapes or {})
-    return Simplifier(loaded, _checked_values(loaded, values or {}), driver, module_of).run_stages()
+    return Simplifier(loaded, checked_values(loaded, values or {}), driver, module_of).run_stages()
 
 
 class OpenOnnx:
@@ -112,7 +111,6 @@ class OpenOnnx:
     """
 
     structure: str | None = None
-    symbolic: SymbolicForm | None = None
 
     def __init__(
         self,
@@ -129,6 +127,17 @@ class OpenOnnx:
             if each.name not in self._values
         ]
         self.signature = attrs.evolve(fixed, inputs=inputs)
+
+    @property
+    def symbolic(self) -> SymbolicForm:
+        """See `OpenModel.symbolic`."""
+        signature = self.signature
+        return SymbolicForm(
+            {name: name for name in signature.symbols},
+            lambda space: symbolic_module(self._model, signature, self._values, space),
+            lambda sizes: None,
+            tuple(each.name for each in signature.inputs),
+        )
 
     def fixed(self, sizes: Sizes) -> OpenOnnx:
         """See `OpenModel.fixed`."""
@@ -155,55 +164,14 @@ class OpenOnnx:
 
 def module_of(program: SimplifiedGraph) -> tvm.IRModule:
     """The Relax module of a program, with the types that the standard infers."""
-    check_operators(program)
-    mod = normalize(Walk(program).module())
-    _check_results(program, mod["main"])
+    check_operators(program.steps)
+    walk = Walk(program.known, program.inputs)
+
+    def convert_all() -> list[str]:
+        for step in program.steps:
+            walk.convert(step)
+        return [value.name for value in program.outputs]
+
+    mod = normalize(walk.module(convert_all))
+    check_results(program.outputs, mod["main"])
     return mod
-
-
-def _checked_values(model: onnx.ModelProto, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Values of inputs, of the dtypes and shapes that the model declares."""
-    inputs = {value.name: value.type.tensor_type for value in graph_inputs(model.graph)}
-    for name, array in values.items():
-        if name not in inputs:
-            raise ShapeError(
-                f"values names {name!r}, which is no input of the model",
-                need=f"one of {', '.join(sorted(inputs))}",
-            )
-        shape = tuple(dim.dim_value for dim in inputs[name].shape.dim)
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(inputs[name].elem_type)
-        if np.asarray(array).shape != shape or np.asarray(array).dtype != dtype:
-            raise ShapeError(
-                f"the value of input {name!r} does not fit",
-                need=f"{dtype} {list(shape)}",
-                limit=f"given {np.asarray(array).dtype} {list(np.asarray(array).shape)}",
-            )
-    return {name: np.asarray(array) for name, array in values.items()}
-
-
-def _check_results(program: SimplifiedGraph, main: relax.Function) -> None:
-    """The imported function returns the shapes and dtypes that the model declares."""
-    body_type = main.ret_ty
-    results = list(body_type.fields) if isinstance(body_type, relax.TupleType) else [body_type]
-    for value, result in zip(program.outputs, results, strict=True):
-        tensor = value.type.tensor_type
-        dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
-        want_dtype = element_name(tensor.elem_type) if tensor.elem_type else None
-        probe = relax.Var("result", result)
-        shape = shape_of(probe)
-        if shape is None:
-            raise ShapeError(
-                f"the shape of output {value.name!r} depends on data",
-                need="fixed shapes",
-                remedy="see shapes=",
-            )
-        wrong = tensor.HasField("shape") and (
-            len(dims) != len(shape)
-            or any(d is not None and d != s for d, s in zip(dims, shape, strict=False))
-        )
-        if wrong or (want_dtype and want_dtype != dtype_of(probe)):
-            raise FrontendError(
-                f"output {value.name!r} is imported as {shape} {dtype_of(probe)}, the model declares "
-                f"{tuple(dims)} {want_dtype}",
-                remedy="re-run onnx.shape_inference on the model and import again",
-            )

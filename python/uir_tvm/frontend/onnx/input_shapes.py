@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Mapping, Sequence
 
 import onnx
 
 from ...errors import DynamicShapeError, ShapeError, UnsupportedOperatorError
-from ...symbolic_shapes import OpenInput, OpenSignature, Size
+from ...open_size import PARTS
+from ...symbolic_shapes import FUNCTIONS, OpenInput, OpenSignature, Size
 from .known import element_name
 
 #: What exporters write for a size that they do not know: two of them need not be equal.
 NAMELESS = ("?", "-1", "None", "none", "null", "unk", "unknown", "*")
+#: Words that mean something else in expressions of sizes.
+RESERVED = frozenset({*keyword.kwlist, *PARTS, *FUNCTIONS})
 
 
 def graph_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -115,7 +119,7 @@ def _size(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Size:
     if dim.HasField("dim_value"):
         return int(dim.dim_value)
     text = re.sub(r"\W+", "_", dim.dim_param.strip() or f"{name}_{axis}").strip("_")
-    return text if text.isidentifier() else f"s_{text}"
+    return text if text.isidentifier() and text not in RESERVED else f"s_{text}"
 
 
 def _refuse_dynamic(

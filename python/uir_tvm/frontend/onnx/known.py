@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper, shape_inference
+
+from ...open_size import AnySize, OpenSize
 
 #: Constants of more bytes are not shown to shape inference, which needs only their types.
 SHOWN_BYTES = 1 << 14
@@ -62,11 +65,30 @@ def attributes_of(step: VersionedNode) -> dict[str, object]:
     return found
 
 
+def is_open(array: np.ndarray) -> bool:
+    """Whether elements are sizes that a model leaves open."""
+    return array.dtype == object and any(isinstance(each, OpenSize) for each in array.flat)
+
+
+def of_sizes(sizes: np.ndarray | Sequence[AnySize]) -> np.ndarray:
+    """Whole numbers as an array: of `OpenSize`, where some are, else of int64; truths as bools."""
+    array = np.asarray(sizes, object)
+    if is_open(array):
+        return array
+    truths = array.size and all(isinstance(each, bool | np.bool_) for each in array.flat)
+    return array.astype(bool if truths else np.int64)
+
+
 class Known:
-    """Types and numbers of values, by name."""
+    """Types and numbers of values, by name.
+
+    Shapes may hold sizes that a model leaves open (`OpenSize`): in types they are named parameters.
+    """
 
     def __init__(self) -> None:
         self.types: dict[str, onnx.TypeProto] = {}
+        #: Open sizes by the parameter that they are in types.
+        self._open: dict[str, OpenSize] = {}
         self._arrays: dict[str, np.ndarray] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
 
@@ -76,15 +98,34 @@ class Known:
         self.types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
 
     def add_array(self, name: str, array: np.ndarray) -> None:
-        """A constant."""
+        """A constant; open sizes are of the element type that the value has, or int64."""
         self._arrays[name] = array
-        self.types[name] = helper.make_tensor_type_proto(
-            helper.np_dtype_to_tensor_dtype(array.dtype), list(array.shape)
+        element = (
+            self.element(name) or onnx.TensorProto.INT64
+            if is_open(array)
+            else helper.np_dtype_to_tensor_dtype(array.dtype)
         )
+        self.add_type(name, element, array.shape)
+
+    def add_type(self, name: str, element: int, shape: Sequence[AnySize]) -> None:
+        """What a tensor is; sizes may be open."""
+        self.types[name] = helper.make_tensor_type_proto(element, [self._dim(size) for size in shape])
+
+    def _dim(self, size: AnySize) -> int | str:
+        """A size in a type: a name that no model uses stands for an open one."""
+        if not isinstance(size, OpenSize):
+            return int(size)
+        name = f"uir: {size}"
+        self._open[name] = size
+        return name
 
     def is_constant(self, name: str) -> bool:
         """Whether the numbers are known."""
         return name in self._arrays or name in self._tensors
+
+    def is_open(self, name: str) -> bool:
+        """Whether it is a constant that holds open sizes."""
+        return name in self._arrays and is_open(self._arrays[name])
 
     def array(self, name: str) -> np.ndarray | None:
         """The numbers of a constant, else None."""
@@ -93,23 +134,30 @@ class Known:
         return self._arrays.get(name)
 
     def integers(self, name: str) -> list[int] | None:
-        """The numbers of a constant as a list, else None."""
+        """The numbers of a constant as a list, else None; they may be open sizes."""
         array = self.array(name)
-        return None if array is None else [int(number) for number in array.reshape(-1)]
+        if array is None:
+            return None
+        return list(array.flat) if is_open(array) else [int(number) for number in array.reshape(-1)]
 
     def constants(self) -> Iterable[str]:
         """The names of all constants."""
         return {**self._tensors, **self._arrays}.keys()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """The shape, where every size is known."""
+        """The shape, where every size is known, or is an open size (`OpenSize`)."""
         kind = self.types.get(name)
         if kind is None or not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
             return None
-        dims = kind.tensor_type.shape.dim
-        if any(not dim.HasField("dim_value") for dim in dims):
-            return None
-        return tuple(dim.dim_value for dim in dims)
+        sizes: list[AnySize] = []
+        for dim in kind.tensor_type.shape.dim:
+            if dim.HasField("dim_value"):
+                sizes.append(dim.dim_value)
+            elif dim.dim_param in self._open:
+                sizes.append(self._open[dim.dim_param])
+            else:
+                return None
+        return tuple(sizes)
 
     def element(self, name: str) -> int:
         """The element type as a number of ``onnx.TensorProto``; 0 where it is unknown."""
@@ -119,7 +167,7 @@ class Known:
     def size(self, name: str) -> int | None:
         """How many elements; None where that is unknown."""
         shape = self.shape(name)
-        return None if shape is None else int(np.prod(shape, dtype=np.int64))
+        return None if shape is None else math.prod(shape)
 
     def infer(self, step: VersionedNode, opsets: Mapping[str, int], ir_version: int) -> None:
         """Find the types of a node's outputs."""
@@ -146,7 +194,7 @@ class Known:
 
     def _shown(self, name: str) -> onnx.TensorProto | None:
         """A small constant as shape inference reads it."""
-        if not self.is_constant(name):
+        if not self.is_constant(name) or self.is_open(name):
             return None
         if name not in self._tensors and self._arrays[name].nbytes <= SHOWN_BYTES:
             self._tensors[name] = numpy_helper.from_array(self._arrays[name], name)

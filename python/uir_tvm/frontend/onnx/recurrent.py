@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
+from ...errors import OpenSizeError
+from ...open_arithmetic import is_open
+from ...open_size import AnySize
 from ..recurrence import LONGEST
 from .converters.recurrence import DOMAIN, OPERATOR
-from .known import VersionedNode, attributes_of
+from .known import VersionedNode, attributes_of, of_sizes
 
 if TYPE_CHECKING:
     from .simplifier import Simplifier
@@ -86,9 +89,16 @@ class Cells:
         total = self.op("Cast", self.op("MatMulInteger", small, weight, middle, zero), to=TensorProto.FLOAT)
         return self.op("Mul", total, self.op("Mul", step, scale))
 
-    def numbers(self, *values: int) -> str:
+    def numbers(self, *values: AnySize) -> str:
         """A constant of integers."""
-        return self.simplifier.constant(np.array(values, np.int64))
+        return self.simplifier.constant(of_sizes(values))
+
+    def zeros(self, *shape: AnySize) -> str:
+        """Zeros in the node's dtype."""
+        if not is_open(shape):
+            return self.simplifier.constant(np.zeros(shape, self.dtype))
+        zero = numpy_helper.from_array(np.zeros(1, self.dtype))
+        return self.op("ConstantOfShape", self.numbers(*shape), value=zero)
 
     def part(self, name: str, axis: int, start: int, end: int) -> str:
         """A slice along one axis."""
@@ -222,6 +232,13 @@ def recurrent(step: VersionedNode, simplifier: Simplifier) -> bool:
         finals = [list(values) for values in zip(*(side[1:] for side in sides), strict=True)]
         _results(cells, [side[0] for side in sides], finals, batch_first)
         return True
+    if is_open((length,)):
+        raise OpenSizeError(
+            f"{step.operator} goes step by step over a length that is open.",
+            where=step.text,
+            need="what PyTorch's layers compute too, or a number as length",
+            remedy="leave the model to be imported for each shape",
+        )
     if length > LONGEST:
         simplifier.refuse(step, f"has {length} steps", f"at most {LONGEST} steps")
     flat = cells.op("Reshape", x, cells.numbers(length * batch, shape[2]))
@@ -286,9 +303,8 @@ def _recurrence(
         return cells.op("Reshape", sorted_, cells.numbers(kind.gates * hidden, *shape))
 
     def start(name: str) -> str:
-        return part(name, 1 if batch_first else 0) if name else simplifier.constant(zeros)
+        return part(name, 1 if batch_first else 0) if name else cells.zeros(batch, hidden)
 
-    zeros = np.zeros((batch, hidden), cells.dtype)
     biases = ["", ""]
     if names[3]:
         both, wide = part(names[3]), kind.gates * hidden
@@ -302,7 +318,7 @@ def _recurrence(
     element = simplifier.known.element(names[0])
     shapes = [(length, batch, hidden), (batch, hidden), (batch, hidden)]
     for name, shape in zip(results, shapes, strict=True):
-        simplifier.known.types[name] = helper.make_tensor_type_proto(element, shape)
+        simplifier.known.add_type(name, element, shape)
     node = helper.make_node(
         OPERATOR, operands, results, domain=DOMAIN, cell=cell, reverse=int(_is_reverse(cells, number))
     )
@@ -349,7 +365,7 @@ def _direction(
     def start(name: str) -> str:
         if name:
             return part(name, 1 if batch_first else 0)
-        return cells.simplifier.constant(np.zeros((batch, hidden), cells.dtype))
+        return cells.zeros(batch, hidden)
 
     if names[3]:
         both = part(names[3])

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
-from .known import Known, VersionedNode
+from .known import Known, VersionedNode, of_sizes
 from .recurrent import RECURRENT
 from .windows import max_pool, padded
 
 if TYPE_CHECKING:
     from .simplifier import Simplifier
 
-Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
+#: Nodes in place of one, and constants by name.
+Result = tuple[list[onnx.NodeProto], dict[str, np.ndarray]]
 
 
 def clip(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -28,13 +29,13 @@ def clip(node: onnx.NodeProto, known: Known) -> Result | None:
         (operator, name) for operator, name in zip(("Max", "Min"), node.input[1:], strict=False) if name
     ]
     if not bounds:
-        return [helper.make_node("Identity", [node.input[0]], list(node.output), name=node.name)], []
+        return [helper.make_node("Identity", [node.input[0]], list(node.output), name=node.name)], {}
     nodes, value = [], node.input[0]
     for index, (operator, bound) in enumerate(bounds):
         result = node.output[0] if index == len(bounds) - 1 else f"{node.output[0]}__{operator.lower()}"
         nodes.append(helper.make_node(operator, [value, bound], [result], name=f"{node.name}__{operator}"))
         value = result
-    return nodes, []
+    return nodes, {}
 
 
 def tile(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -48,17 +49,17 @@ def tile(node: onnx.NodeProto, known: Known) -> Result | None:
         "repeat": [size for pair in pairs for size in pair],
         "merge": [count * size for count, size in pairs],
     }
-    nodes, tensors, value = [], [], node.input[0]
+    nodes, constants, value = [], {}, node.input[0]
     for step, target in steps.items():
         name = f"{node.output[0]}__{step}"
-        tensors.append(numpy_helper.from_array(np.array(target, dtype=np.int64), f"{name}_shape"))
+        constants[f"{name}_shape"] = of_sizes(target)
         result = node.output[0] if step == "merge" else name
         operator = "Expand" if step == "repeat" else "Reshape"
         nodes.append(
             helper.make_node(operator, [value, f"{name}_shape"], [result], name=f"{node.name}__{step}")
         )
         value = result
-    return nodes, tensors
+    return nodes, constants
 
 
 def one_hot(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -71,12 +72,12 @@ def one_hot(node: onnx.NodeProto, known: Known) -> Result | None:
     if shape is None or depth is None or values is None:
         return None
     axis = next((int(a.i) for a in node.attribute if a.name == "axis"), -1) % (len(shape) + 1)
-    count, (off, on) = depth[0], values
+    count, (off, on) = int(depth[0]), values
     along = [-1 if place == axis else 1 for place in range(len(shape) + 1)]
     numbers = np.arange(count, dtype=np.int64).reshape(along)
     name = node.output[0]
     arrays = {
-        "shape": np.array([*shape[:axis], 1, *shape[axis:]], np.int64),
+        "shape": of_sizes([*shape[:axis], 1, *shape[axis:]]),
         "numbers": numbers,
         "negative": numbers - count,
         "on": np.asarray(on),
@@ -101,7 +102,7 @@ def one_hot(node: onnx.NodeProto, known: Known) -> Result | None:
         )
         for operator, sources, result, attributes in steps
     ]
-    return nodes, [numpy_helper.from_array(array, f"{name}__{key}") for key, array in arrays.items()]
+    return nodes, {f"{name}__{key}": array for key, array in arrays.items()}
 
 
 def _plain(rule: Callable[[onnx.NodeProto, Known], Result | None]) -> Rewrite:
@@ -111,9 +112,9 @@ def _plain(rule: Callable[[onnx.NodeProto, Known], Result | None]) -> Rewrite:
         result = rule(step.node, simplifier.known)
         if result is None:
             return False
-        nodes, tensors = result
-        for tensor in tensors:
-            simplifier.known.add_tensor(tensor)
+        nodes, constants = result
+        for name, array in constants.items():
+            simplifier.known.add_array(name, array)
         for node in nodes:
             simplifier.run(VersionedNode(node, step.version))
         return True

@@ -16,12 +16,14 @@ from onnx import helper
 from ...errors import FrontendError, UnsupportedOperatorError, ValueNeededError
 from . import microsoft
 from .branches import BRANCHES
-from .constants import evaluate, has_reference
+from .constants import has_reference
 from .cuts import Cuts, StageRunner, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
 from .function_bodies import body_of, expand
 from .host_operators import HOST, RAGGED, UNCONVERTED, by_standard
 from .known import STANDARD_DOMAINS, Known, VersionedNode
+from .open_arrays import evaluate_any
+from .open_results import infer_open
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
 from .supported import REFUSED, converts
@@ -60,6 +62,9 @@ class Simplifier:
         Runs the graph up to where a value decides what follows.
     module_of : callable, optional
         The Relax module of what the driver runs.
+    convert : callable, optional
+        Takes each node that must run when it is met, so that the types of its results are known to what
+        follows: those that ONNX's own inference does not tell of sizes that are open.
     """
 
     def __init__(
@@ -68,7 +73,9 @@ class Simplifier:
         values: Mapping[str, np.ndarray],
         driver: StageRunner | None = None,
         module_of: Callable[[SimplifiedGraph], tvm.IRModule] | None = None,
+        convert: Callable[[VersionedNode], None] | None = None,
     ) -> None:
+        self._convert = convert
         self.known = Known()
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
         self.ir_version = model.ir_version
@@ -98,16 +105,17 @@ class Simplifier:
 
     def program(self) -> SimplifiedGraph:
         """The whole graph as one stage."""
-        outputs = self._simplify()
+        outputs = self.simplify()
         return SimplifiedGraph(self._used(set(outputs)), self.known, self.inputs, list(self.graph.output))
 
     def run_stages(self) -> list[str]:
         """Let the driver run the whole graph; the names of its outputs."""
-        outputs = self._simplify()
+        outputs = self.simplify()
         self.cuts.results(outputs)
         return outputs
 
-    def _simplify(self) -> list[str]:
+    def simplify(self) -> list[str]:
+        """Take all nodes of the graph; the names of its outputs."""
         outputs = [value.name for value in self.graph.output]
         self.run_all([VersionedNode(node, self.version(node.domain)) for node in self.graph.node], outputs)
         return outputs
@@ -206,7 +214,8 @@ class Simplifier:
             return
         self._decide(step)
         known.infer(step, self.opsets, self.ir_version)
-        values = evaluate(step, known)
+        infer_open(step, known)
+        values = evaluate_any(step, known)
         if values is not None:
             for name, array in values.items():
                 known.add_array(name, array)
@@ -236,6 +245,8 @@ class Simplifier:
         self.run_all(expand(step, body, self.prefix(), self.opsets), ())
 
     def _keep(self, step: VersionedNode) -> None:
+        if self._convert is not None:
+            self._convert(step)
         self.steps.append(step)
         self.makers.update({name: step for name in step.node.output if name})
         self.cuts.made += (name for name in step.node.output if name)

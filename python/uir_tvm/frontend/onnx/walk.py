@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,15 @@ import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import onnx_frontend as stock
 
-from ...errors import FrontendError, UirError, UnsupportedOperatorError, last_line
+from ...errors import FrontendError, OpenSizeError, UirError, UnsupportedOperatorError, last_line
 from ...function_scope import function_scope
+from ..open_expressions import expressions
 from ..relax_view import dtype_of, shape_of
 from .converters import CONVERTERS
 from .converters.node import OnnxNode
-from .known import VersionedNode, element_name
-from .simplifier import SimplifiedGraph
+from .converters.open_shapes import READ, SIZED
+from .deciding import DECIDING
+from .known import Known, VersionedNode, element_name
 from .supported import REFUSED, SEQUENCE, TEXT, converts
 
 #: What TVM's importer must see as constants, or as shapes.
@@ -34,7 +36,7 @@ DTYPES = frozenset(
 )
 
 
-def check_operators(program: SimplifiedGraph) -> None:
+def check_operators(steps: Iterable[VersionedNode]) -> None:
     """Every node that must run has a converter, in the domain that the node names.
 
     Raises
@@ -44,7 +46,7 @@ def check_operators(program: SimplifiedGraph) -> None:
     """
     missing: dict[str, str] = {}
     reasons = {}
-    for step in program.steps:
+    for step in steps:
         if converts(step):
             continue
         name = step.operator
@@ -76,21 +78,26 @@ class PrintsOfThread(io.TextIOBase):
 
 
 class Walk:
-    """Makes one Relax function of a program."""
+    """Makes one Relax function of nodes.
 
-    def __init__(self, program: SimplifiedGraph) -> None:
-        self.program, self.known = program, program.known
+    Parameters
+    ----------
+    known : Known
+    inputs : sequence of onnx.ValueInfoProto
+        They become parameters.
+    """
+
+    def __init__(self, known: Known, inputs: Sequence[onnx.ValueInfoProto]) -> None:
+        self.known, self._inputs = known, inputs
         self.builder = relax.BlockBuilder()
         self.values: dict[str, Any] = {}
 
-    def module(self) -> tvm.IRModule:
-        """The module, with all nodes converted."""
-        params = [self._param(value) for value in self.program.inputs]
+    def module(self, convert_all: Callable[[], Sequence[str]]) -> tvm.IRModule:
+        """The module of the nodes that a function converts; it says which values are the results."""
+        params = [self._param(value) for value in self._inputs]
         with function_scope(self.builder, "main", params):
             with self.builder.dataflow():
-                for step in self.program.steps:
-                    self._convert(step)
-                results = [self._value(value.name) for value in self.program.outputs]
+                results = [self._value(name) for name in convert_all()]
                 output = self.builder.emit_output(results[0] if len(results) == 1 else relax.Tuple(results))
             self.builder.emit_func_output(output)
         return self.builder.get()
@@ -110,7 +117,7 @@ class Walk:
         name = name if name[0].isalpha() or name[0] == "_" else f"input_{name}"
         while name in taken:
             name += "_"
-        var = relax.Var(name, relax.TensorType(self.known.shape(value.name), dtype))
+        var = relax.Var(name, relax.TensorType(expressions(self.known.shape(value.name) or ()), dtype))
         self.values[value.name] = var
         return var
 
@@ -124,22 +131,45 @@ class Walk:
                     need="tensors as outputs and operands",
                     remedy=SEQUENCE,
                 )
+            if self.known.is_open(name):
+                self.values[name] = self._sizes(array, element_name(self.known.element(name)))
+                return self.values[name]
             dtype = _checked("string" if array.dtype.kind in "OUS" else array.dtype.name, f"value {name!r}")
             self.values[name] = relax.const(tvm.runtime.tensor(np.asarray(array, order="C")), dtype)
         return self.values[name]
 
-    def _convert(self, step: VersionedNode) -> None:
+    def _open_deciding(self, step: VersionedNode) -> set[str]:
+        """Open sizes that decide a node's shape, which its converter reads as numbers."""
+        names, operation = step.node.input, step.node.op_type
+        places = (*DECIDING.get(operation, ()), *READ.get(operation, ()))
+        return {names[place] for place in places if place < len(names) and self.known.is_open(names[place])}
+
+    def _sizes(self, array: np.ndarray, dtype: str) -> Any:
+        """Sizes that are open, as a tensor."""
+        flat = relax.op.shape_to_tensor(relax.ShapeExpr(expressions(array.flat)))
+        return self.builder.emit(relax.op.astype(relax.op.reshape(flat, array.shape), dtype))
+
+    def convert(self, step: VersionedNode) -> None:
+        """Make the values of a node's results."""
         names = step.node.input
         for name in [*names, *step.node.output]:
             if name and self.known.element(name):
                 _checked(element_name(self.known.element(name)), step.text)
-        inputs = [self._value(name) if name else None for name in names]
+        deciding = self._open_deciding(step)
+        inputs = [None if not name or name in deciding else self._value(name) for name in names]
         out = PrintsOfThread()
         try:
             with warnings.catch_warnings(), contextlib.redirect_stdout(out):
                 warnings.simplefilter("ignore")
                 own = CONVERTERS.get(step.operator)
                 results = own(OnnxNode(step, inputs, self)) if own else None
+                if results is None and deciding:
+                    raise OpenSizeError(
+                        f"{step.operator} goes by a size that is open.",
+                        where=step.text,
+                        need="numbers; sizes may be open in " + ", ".join(sorted(SIZED)),
+                        remedy="leave the model to be imported for each shape",
+                    )
                 if results is None:
                     results = self._stock(step, inputs)
                 results = [self.builder.normalize(result) for result in results]

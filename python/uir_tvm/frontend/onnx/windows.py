@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from .known import Known
 
-Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
+#: Nodes in place of one, and constants by name.
+Result = tuple[list[onnx.NodeProto], dict[str, np.ndarray]]
 
 
 def padded(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -40,7 +41,7 @@ def padded(node: onnx.NodeProto, known: Known) -> Result | None:
     made = helper.make_node(
         node.op_type, node.input, node.output, node.name, domain=node.domain, **attributes
     )
-    return [made], []
+    return [made], {}
 
 
 def max_pool(node: onnx.NodeProto, known: Known) -> Result | None:
@@ -74,7 +75,7 @@ def max_pool(node: onnx.NodeProto, known: Known) -> Result | None:
         names.node("Add", ["inside", names.constant(planes)], "place"),
         names.node("Reshape", ["place", result], node.output[1]),
     ]
-    return nodes, names.tensors
+    return nodes, names.constants
 
 
 class _Names:
@@ -83,12 +84,12 @@ class _Names:
     def __init__(self, node: onnx.NodeProto) -> None:
         self.node_name, self.outputs = node.name, set(node.output)
         self.prefix = node.output[0]
-        self.tensors: list[onnx.TensorProto] = []
+        self.constants: dict[str, np.ndarray] = {}
         self.made: set[str] = set()
 
     def constant(self, numbers: Any) -> str:
-        name = f"{self.prefix}__number{len(self.tensors)}"
-        self.tensors.append(numpy_helper.from_array(np.asarray(numbers, np.int64), name))
+        name = f"{self.prefix}__number{len(self.constants)}"
+        self.constants[name] = np.asarray(numbers, np.int64)
         return name
 
     def node(self, operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> onnx.NodeProto:

@@ -7,7 +7,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import is_open
+from ...open_arithmetic import is_open, structure
 from ..fold import fold
 from ..relax_view import (
     ELEMENT_LIMIT,
@@ -150,7 +150,8 @@ def strided_slice(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     if shape is None or target is None or axes is None:
         return None
     strides = integers(call.args[4]) if len(call.args) > 4 else (1,) * len(axes)
-    if shape == target and strides is not None and all(stride == 1 for stride in strides):
+    whole = structure(shape) == structure(target)  # a slice that is all for some sizes stays one
+    if whole and strides is not None and all(stride == 1 for stride in strides):
         return source
     inner = rewriter.made_by(source, "broadcast_to")
     if inner is None:
@@ -175,7 +176,8 @@ def slice_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr |
         return None
     order = permutation_of(inner, len(shape))
     moved = tuple(order[axis % len(order)] for axis in axes)
-    piece = rewriter.emit(relax.op.strided_slice(source, moved, *call.args[2:]))
+    within = bool(call.attrs.assume_inbound)
+    piece = rewriter.emit(relax.op.strided_slice(source, moved, *call.args[2:], assume_inbound=within))
     return rewriter.emit(relax.op.permute_dims(piece, order))
 
 
@@ -193,7 +195,9 @@ def slice_before_reshape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr |
     if source is None or place is None or strides != (1,) or not 0 <= begin[0] <= end[0] <= shape[axis]:
         return None
     unit = source[place] // shape[axis]
-    piece = relax.op.strided_slice(inner.args[0], [place], [begin[0] * unit], [end[0] * unit])
+    bounds = [begin[0] * unit], [end[0] * unit]
+    within = is_open((*bounds[0], *bounds[1], source[place]))
+    piece = relax.op.strided_slice(inner.args[0], [place], *bounds, assume_inbound=within)
     return rewriter.reshape(rewriter.emit(piece), target)
 
 
@@ -241,7 +245,10 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     if array.size == 0 or array.min() < 0 or array.max() >= shape[axis] or not (np.diff(array) == 1).all():
         return None
     first = int(array[0])
-    piece = rewriter.emit(relax.op.strided_slice(source, [axis], [first], [first + array.size]))
+    within = is_open(shape)
+    piece = rewriter.emit(
+        relax.op.strided_slice(source, [axis], [first], [first + array.size], assume_inbound=within)
+    )
     return rewriter.reshape(piece, target)
 
 

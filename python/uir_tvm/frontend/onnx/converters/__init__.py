@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from .elementwise import ELEMENTWISE
 from .narrow_floats import NARROW_CASTS
 from .node import Converter
+from .open_shapes import SIZED
 from .quantized import QUANTIZED
 from .recurrence import RECURRENCE
 from .reductions import REDUCTIONS
@@ -22,5 +23,6 @@ CONVERTERS: Mapping[str, Converter] = {
     **RECURRENCE,
     **REDUCTIONS,
     **RESIZE,
+    **SIZED,
     **VIEWS,
 }

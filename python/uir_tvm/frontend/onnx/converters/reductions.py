@@ -60,7 +60,7 @@ def _log_sum_exp(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     shift = node.emit(relax.op.where(finite, largest, number(0, node.dtype())))
     total = _SUM(node, node.emit(relax.op.exp(relax.op.subtract(data, shift))), axes, keep)
     if not keep:
-        shift = node.emit(relax.op.reshape(shift, [int(size) for size in total.ty.shape]))
+        shift = node.emit(relax.op.reshape(shift, total.ty.shape))
     return relax.op.add(relax.op.log(total), shift)
 
 
@@ -126,12 +126,13 @@ def running(operator: Callable[..., Any]) -> Converter:
         along = node.axis(int(axis.reshape(-1)[0]))
         data, dtype = node.input(0), node.dtype()
         backwards = bool(node.attributes.get("reverse", 0))
-        size = node.shape()[along]
-        turn = relax.const(np.arange(size - 1, -1, -1, dtype=np.int64))
-        if backwards:
-            data = node.emit(relax.op.take(data, turn, axis=along))
-        data = node.emit(operator(data, along, dtype, exclusive=bool(node.attributes.get("exclusive", 0))))
-        return [relax.op.take(data, turn, axis=along) if backwards else data]
+        exclusive = bool(node.attributes.get("exclusive", 0))
+        if not backwards:
+            return [operator(data, along, dtype, exclusive=exclusive)]
+        turn = relax.const(np.arange(node.shape()[along] - 1, -1, -1, dtype=np.int64))
+        data = node.emit(relax.op.take(data, turn, axis=along))
+        data = node.emit(operator(data, along, dtype, exclusive=exclusive))
+        return [relax.op.take(data, turn, axis=along)]
 
     return convert
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that move elements by constants: views, slices, padding."""
+"""Operators that move elements by constants: padding, triangles, sums of windows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ....open_arithmetic import is_open
+from ...open_expressions import expressions
+from ...relax_view import shape_of
 from .node import OnnxNode, number
-
-
-def reshaped(node: OnnxNode) -> list[Any] | None:
-    """Reshape, Squeeze, Unsqueeze, Flatten: the elements in their order, in the inferred shape."""
-    shape, _ = node.result()
-    if shape is None:
-        return None
-    return [relax.op.reshape(node.input(0), shape)]
-
-
-def expand(node: OnnxNode) -> list[Any] | None:
-    """Expand: broadcast to the inferred shape."""
-    shape, _ = node.result()
-    return None if shape is None else [relax.op.broadcast_to(node.input(0), shape)]
 
 
 def pad(node: OnnxNode) -> list[Any] | None:
@@ -50,7 +39,7 @@ def pad(node: OnnxNode) -> list[Any] | None:
 
 def _padded(node: OnnxNode, data: Any, axis: int, before: int, after: int, mode: str, value: Any) -> Any:
     """One axis padded; negative amounts cut off."""
-    shape = [int(size) for size in data.ty.shape]
+    shape = list(shape_of(data) or ())
     size = shape[axis]
     if before == 0 and after == 0:
         return data
@@ -59,60 +48,17 @@ def _padded(node: OnnxNode, data: Any, axis: int, before: int, after: int, mode:
         places = places[max(-before, 0) : len(places) - max(-after, 0)]
         return node.emit(relax.op.take(data, relax.const(places.astype(np.int64)), axis=axis))
     if before < 0 or after < 0:
-        data = node.emit(relax.op.strided_slice(data, [axis], [max(-before, 0)], [size - max(-after, 0)]))
+        ends = expressions([max(-before, 0), size - max(-after, 0)])
+        data = node.emit(relax.op.strided_slice(data, [axis], ends[:1], ends[1:]))
     parts = [data]
     for amount, place in ((before, 0), (after, 2)):
         if amount > 0:
             part = [*shape[:axis], amount, *shape[axis + 1 :]]
-            filled = node.emit(relax.op.broadcast_to(relax.op.reshape(value, [1] * len(shape)), part))
+            filled = node.emit(
+                relax.op.broadcast_to(relax.op.reshape(value, [1] * len(shape)), expressions(part))
+            )
             parts.insert(0 if place == 0 else len(parts), filled)
     return node.emit(relax.op.concat(parts, axis)) if len(parts) > 1 else data
-
-
-def slice_(node: OnnxNode) -> list[Any] | None:
-    """Slice with constant bounds, by the standard's rules of clamping."""
-    shape = node.shape()
-    if node.step.version < 10:
-        starts, ends = node.attributes["starts"], node.attributes["ends"]
-        axes, steps = node.attributes.get("axes"), None
-    else:
-        found = [node.constant(place) for place in range(1, 5)]
-        if found[0] is None or found[1] is None:
-            return None
-        starts, ends = found[0].tolist(), found[1].tolist()
-        axes = None if found[2] is None else found[2].tolist()
-        steps = None if found[3] is None else found[3].tolist()
-    axes = list(range(len(starts))) if axes is None else [node.axis(int(axis)) for axis in axes]
-    steps = [1] * len(starts) if steps is None else steps
-    data = node.input(0)
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        low, high, stride = slice(start, end, step).indices(shape[axis])
-        count = len(range(low, high, stride))
-        if count == shape[axis] and stride == 1:
-            continue
-        if stride > 0 and count:
-            data = node.emit(
-                relax.op.strided_slice(data, [axis], [low], [low + (count - 1) * stride + 1], [stride])
-            )
-        else:
-            places = np.arange(low, high, stride, dtype=np.int64)
-            data = node.emit(relax.op.take(data, relax.const(places), axis=axis))
-    return [data]
-
-
-def split(node: OnnxNode) -> list[Any] | None:
-    """Split: slices of the inferred sizes."""
-    shapes = [node.result(i)[0] for i in range(len(node.step.node.output))]
-    axis = node.axis(int(node.attributes.get("axis", 0)))
-    if any(shape is None for shape in shapes):
-        return None
-    parts, start = [], 0
-    for shape in shapes:
-        assert shape is not None
-        end = start + shape[axis]
-        parts.append(node.emit(relax.op.strided_slice(node.input(0), [axis], [start], [end])))
-        start = end
-    return parts
 
 
 def trilu(node: OnnxNode) -> list[Any] | None:
@@ -122,6 +68,8 @@ def trilu(node: OnnxNode) -> list[Any] | None:
         return None
     k = 0 if diagonal is None else int(diagonal.reshape(-1)[0])
     rows, columns = node.shape()[-2:]
+    if is_open((rows, columns)):
+        return [(relax.op.triu if node.attributes.get("upper", 1) else relax.op.tril)(node.input(0), k)]
     above = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     kept = above >= k if node.attributes.get("upper", 1) else above <= k
     mask = relax.const(np.broadcast_to(kept, (rows, columns)).copy(), "bool")
@@ -193,13 +141,9 @@ def eye_like(node: OnnxNode) -> list[Any] | None:
 
 
 VIEWS = {
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten"), reshaped),
     "Col2Im": col2im,
-    "Expand": expand,
     "EyeLike": eye_like,
     "Pad": pad,
     "ReverseSequence": reverse_sequence,
-    "Slice": slice_,
-    "Split": split,
     "Trilu": trilu,
 }
