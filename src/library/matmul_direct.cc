@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <sstream>
 
@@ -124,11 +125,12 @@ class DirectMatmul final : public MatmulPlan {
   }
 
   //! What the library chooses the layout of a panel with. The rows for which a weight was packed stand for all, with
-  //! operands that lie as they best do, so that the weight's layout is the same for every m.
+  //! operands that lie as they best do, so that the weight's layout is the same for every m. Else at least two rows: of
+  //! one row oneDNN does not tell a panel from a whole result, and takes for it what it once chose for the other.
   std::unique_ptr<Kernel> MakeFormatKernel(int64_t n) const {
     const dnn::OwnedMd weight = AnyWeight(n);
     const int64_t rows = attrs_.packed_for;
-    if (rows == 0) return MakeKernel(attrs_.batch, attrs_.m, n, weight.get());
+    if (rows == 0) return MakeKernel(attrs_.batch, std::max<int64_t>(attrs_.m, 2), n, weight.get());
     OperandView a{0, std::vector<int64_t>(rank_, rows * attrs_.k)},
         out{0, std::vector<int64_t>(rank_, rows * attrs_.n)};
     a.strides[rank_ - 2] = attrs_.k, out.strides[rank_ - 2] = attrs_.n;
@@ -300,6 +302,53 @@ std::unique_ptr<MatmulPlan> MakeWithFormat(const MatmulAttrs& attrs, const Matmu
   return plan->usable() ? std::unique_ptr<MatmulPlan>(std::move(plan)) : nullptr;
 }
 
+//! A result of one column, for which the library has its reference code alone, as the row that it is of the transposed
+//! product: the operands change places.
+class OneColumn final : public MatmulPlan {
+ public:
+  OneColumn(const MatmulAttrs& attrs, const MatmulTypes& types, std::unique_ptr<MatmulPlan> row)
+      : packed_(attrs.packed),
+        bias_(attrs.epilogue.bias),
+        rows_(attrs.m),
+        row_(std::move(row)),
+        item_(SizeOf(types.out)) {
+    if (packed_) format_ = PlainMatmulFormat(attrs, types.b);
+  }
+
+  void Run(const MatmulData& data) const final {
+    MatmulData turned = data;
+    std::swap(turned.a, turned.b);
+    std::vector<char> bias(bias_ ? rows_ * item_ : 0);  // the one number for every row
+    for (size_t at = 0; at < bias.size(); at += item_) std::memcpy(bias.data() + at, data.bias, item_);
+    if (bias_) turned.bias = bias.data();
+    row_->Run(turned);
+  }
+
+  const WeightFormat* weight_format() const final { return packed_ ? &format_ : nullptr; }
+
+  std::string Describe() const final { return row_->Describe(); }
+
+ private:
+  bool packed_, bias_;
+  int64_t rows_;
+  std::unique_ptr<MatmulPlan> row_;
+  size_t item_;
+  WeightFormat format_;
+};
+
+/*! For n = 1; null where only the library's reference code would serve. */
+std::unique_ptr<MatmulPlan> MakeOneColumn(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
+                                          Threading threading) {
+  const MatmulAttrs column = Collapse(attrs.packed ? WithPackedWeight(attrs, types.b) : attrs);
+  MatmulAttrs row = column;
+  row.packed = false;
+  row.m = 1, row.n = column.m;
+  row.a = column.b, row.b = column.a;
+  for (OperandView* view : {&row.a, &row.b, &row.out}) std::swap(view->strides.end()[-1], view->strides.end()[-2]);
+  auto plan = MakeWithFormat(row, {types.b, types.a, types.out}, threads, threading);
+  return plan ? std::make_unique<OneColumn>(column, types, std::move(plan)) : nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int64_t m, int64_t n, int64_t k,
@@ -336,6 +385,9 @@ std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int6
 
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                              Threading threading) {
+  if (attrs.n == 1 && attrs.m > 1) {
+    if (auto plan = MakeOneColumn(attrs, types, threads, threading)) return plan;
+  }
   if (auto plan = MakeWithFormat(attrs, types, threads, threading)) return plan;
   if (attrs.packed_for == 0) return nullptr;
   // No fast code reads the layout for these rows: the weight is converted to theirs.

@@ -141,7 +141,8 @@ class StagedMatmul final : public ItemwisePlan {
   }
 
   bool usable() const {
-    return std::all_of(kernels_.begin(), kernels_.end(), [](const Entry& e) { return e.kernel != nullptr; });
+    return std::all_of(kernels_.begin(), kernels_.end(),
+                       [](const Entry& e) { return e.kernel != nullptr && !e.kernel->IsReference(); });
   }
 
   std::string Describe() const final {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from attrs import evolve
 from tvm import relax
 from uir_tvm.errors import ShapeError
 from uir_tvm.library import cpu, reference
@@ -111,6 +112,45 @@ def test_products_of_nothing(library: bool, shapes: tuple[tuple[int, ...], tuple
 def test_a_weight_without_elements_is_not_packed() -> None:
     with pytest.raises(ShapeError, match="is of a weight without elements"):
         cpu.pack_weight(random(1, 0, 4), MatmulAttrs.contiguous((3, 0), (0, 4)))
+
+
+@pytest.mark.parametrize("residual", ["none", "before_activation"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_results_of_one_column(library: bool, threads: int, residual: str, packed: bool) -> None:
+    """The library computes them as rows: batches that become rows, others, and a bias of one number."""
+    epilogue = {"bias": True, "residual": residual, "activation": "relu"}
+    for a, b in (((130, 70), (70, 1)), ((3, 40, 70), (70, 1)), ((3, 40, 70), (3, 70, 1))):
+        attrs = MatmulAttrs.contiguous(a, b, **epilogue)
+        attrs = evolve(attrs, packed=packed and attrs.packable)
+        check_matmul(attrs, random(1, *a), random(2, *b), (*attrs.batch, attrs.m, 1))
+    strided = MatmulAttrs(
+        m=9,
+        n=1,
+        k=5,
+        a=OperandLayout((1, 9)),
+        b=OperandLayout((3, 1), 1),
+        out=OperandLayout((4, 1), 2),
+        **epilogue,
+    )
+    check_matmul(strided, random(3, 5, 9), random(4, 5, 3), (9, 4))
+
+
+def test_results_of_one_column_are_no_reference_code() -> None:
+    if not cpu.available():
+        pytest.skip("no library")
+    for packed in (False, True):
+        described = cpu.describe(MatmulAttrs.contiguous((128, 384), (384, 1), packed=packed))
+        assert described["plan"] == "direct" and not described["implementation"].startswith("ref")
+
+
+def test_the_layout_of_a_weight_is_that_of_its_sizes_alone() -> None:
+    """What was packed before makes no difference: a panel of one row is not taken for a narrower result."""
+    wide, narrow = (MatmulAttrs.contiguous((1, 24), (24, n), packed=True) for n in (384, 192))
+    weight = random(1, 24, 384)
+    cpu.pack_weight(random(2, 24, 192), narrow)
+    again = MatmulAttrs.contiguous((2, 24), (24, 384), packed=True)
+    one, other = (np.from_dlpack(cpu.pack_weight(weight, each)) for each in (wide, again))
+    assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])
