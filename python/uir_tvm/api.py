@@ -21,6 +21,7 @@ from .errors import (
     DynamicShapeError,
     ShapeError,
     ValueNeededError,
+    is_own_fault,
 )
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
@@ -189,14 +190,23 @@ def _compile_sized(
     given: SizedProgram, target: str | tvm.target.Target, label: str, options: CompileOptions, constants: Any
 ) -> Executable:
     """The executable of a program, seen for some sizes: compiled at the first, for all."""
-    program, seconds = given.program, {}
-    if program.executable is None:
-        program.executable = _compile_whole(program, target, label, options)
-        seconds = dict(program.executable.info.seconds)
 
     def alone() -> Executable:
         numbers = attrs.evolve(given, alone=True)
         return _compile(numbers, target, None, None, label, options, None, constants=constants)
+
+    program, seconds = given.program, {}
+    if program.executable is None:
+        try:
+            program.executable = _compile_whole(program, target, label, options)
+        except MemoryError:
+            raise
+        except Exception as error:  # TVM raises many kinds of what it cannot lower without numbers
+            if options.faults == "raise" and is_own_fault(error):
+                raise
+            program.leave(error)
+            return alone()
+        seconds = dict(program.executable.info.seconds)
 
     sizes = {name: given.sizes[name] for name in program.space.symbols}
     return SizedExecutable(program.executable, program.memory, sizes, alone, seconds)

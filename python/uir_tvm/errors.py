@@ -241,6 +241,10 @@ class ScheduleCapacityError(CapacityError, ScheduleError):
     """A tile that does not fit a unit's memory even once."""
 
 
+class OpaqueFunctionError(ScheduleError):
+    """A function without blocks that can be scheduled, at whatever shapes: TVM's own lowering takes it."""
+
+
 class RecipeError(ScheduleError):
     """A recipe that does not fit a function: the driver asks the next one."""
 

@@ -167,7 +167,8 @@ class SizeSpace:
         return {name: symbol.representative for name, symbol in self.symbols.items()}
 
     def expression(self, size: OpenSize) -> Any:
-        """A size in terms of what stands for the symbols."""
+        """A size in terms of what stands for the symbols; equal sizes are equal expressions."""
+        import tvm
         from tvm import tirx
 
         of_parts = {"div": tirx.floordiv, "mod": tirx.floormod, "min": tirx.min}
@@ -182,7 +183,7 @@ class SizeSpace:
                 else:
                     term = term * self._variables[name]
             total = total + term
-        return total
+        return tvm.sym.Analyzer().simplify(total)
 
     def settle(self) -> None:
         """Answer by representatives alone from now on."""
@@ -476,13 +477,8 @@ def expression(size: AnySize) -> Any:
 
 
 def expressions(shape: Iterable[AnySize]) -> list[Any]:
-    """The sizes of a shape as TVM takes them: all numbers, or all expressions of 64 bits."""
-    sizes = list(shape)
-    if not any(isinstance(size, OpenSize) for size in sizes):
-        return sizes
-    from tvm import tirx
-
-    return [tirx.IntImm("int64", size) if isinstance(size, int) else expression(size) for size in sizes]
+    """The sizes of a shape as TVM takes them."""
+    return [expression(size) for size in shape]
 
 
 def at(size: AnySize, sizes: Mapping[str, int]) -> int:

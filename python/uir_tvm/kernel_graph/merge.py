@@ -177,7 +177,7 @@ class _Emitter:
         assert self.space is not None
         sizes = list(self.space.variables.values())
         buffer = te.placeholder(expressions(shape), view.base.dtype, name="buffer")
-        function = te.create_prim_func([buffer, *sizes, reading(view, shape)(buffer)])
+        function = te.create_prim_func([buffer, *sizes, reading(view, shape)(buffer)], "int64")
         function = function.without_attr(
             "global_symbol"
         )  # one that is seen from outside stays beside the kernel

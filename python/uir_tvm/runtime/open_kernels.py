@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -16,13 +17,15 @@ import tvm_ffi
 
 from .. import pipeline
 from ..bound_kernel import symbols_in
-from ..errors import ArtifactError
+from ..errors import ArtifactError, OpaqueFunctionError, last_line
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
 from ..kernel_graph import Kernel, kernels_at
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace
 from ..options import CompileOptions
+
+log = logging.getLogger(__name__)
 
 #: Numbers in the names of kernels, which are one process's.
 _NUMBERS = itertools.count()
@@ -54,7 +57,8 @@ class OpenKernels:
     def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
         """Why no kernel for all sizes can be made of a function; empty where one was.
 
-        A function without open sizes is always a kernel: TVM's own lowering takes what we refuse.
+        TVM's own lowering takes functions without open sizes that we refuse, and those that we refuse at
+        whatever sizes.
         """
         is_open = bool(symbols_in(function))
         if name not in self.records:
@@ -64,10 +68,25 @@ class OpenKernels:
             with pipeline.recording(self._options):
                 self.records[name] = pipeline.try_kernel(given, self._target, name)
         record = self.records[name]
-        if not is_open or record.refusal is None:
+        refusal = record.refusal
+        if not is_open or refusal is None:
+            return ""
+        if isinstance(refusal.error, OpaqueFunctionError) and self._built_by_tvm(name, function):
             return ""
         del self.records[name]
         return record.fallback
+
+    def _built_by_tvm(self, name: str, function: tvm.tirx.PrimFunc) -> bool:
+        """Whether TVM's own lowering makes code of a function for all sizes."""
+        try:
+            with pipeline.recording(self._options), pipeline.knowing(self.records):
+                tvm.compile(tvm.IRModule({name: function}), target=self._target)
+        except MemoryError:
+            raise
+        except Exception as error:  # TVM raises many types
+            log.info("TVM does not build %s for all sizes: %s", name, last_line(error))
+            return False
+        return True
 
     def _sizes(self) -> dict[str, Size]:
         """What is known of each size, by the name of its variable."""

@@ -79,6 +79,11 @@ class SymbolicProgram:
     memory: HeldMemory = attrs.Factory(HeldMemory)
     uses: int = 0
 
+    def leave(self, error: Exception) -> None:
+        """Compile for each shape from now on: what serves all cannot be built."""
+        self.whole, self.why_numbers = None, _said(error)
+        log.info("a program is compiled for each shape: %s", self.why_numbers, exc_info=error)
+
     def to_json(self) -> dict[str, Any]:
         """A row of a report."""
         ranges = [

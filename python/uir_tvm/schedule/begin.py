@@ -7,7 +7,7 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import WalkResult, structural_walk
 
-from ..errors import IGraphError, ScheduleError
+from ..errors import IGraphError, OpaqueFunctionError, ScheduleError
 from ..igraph import HardwareModel
 from ..igraph.tir_sizes import sizes_of
 from .annotations import PARALLEL
@@ -59,7 +59,7 @@ def check_schedulable(func: tirx.PrimFunc) -> None:
     if not blocks or not all(collect(block.body, tirx.BufferStore) for block in blocks):
         calls = collect(func.body, tvm.ir.Call)
         names = [str(call.args[0].value) for call in calls if _is_external(call)]
-        raise ScheduleError(
+        raise OpaqueFunctionError(
             "The function is opaque: what it does is not in blocks.",
             where=where,
             need="blocks over static loops",
