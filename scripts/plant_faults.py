@@ -6,8 +6,9 @@ prints how many faults of each kind were caught by what.  A fault that nobody ca
 nothing: the same bits on random and adversarial inputs, and no two units that meet without a barrier.  Exit
 code 0 only when every fault is caught or shown to be harmless, and no graph that is right raises an alarm.
 
-``--sizes N`` looks at N random graphs with sizes instead, all right, and plants faults of slices, memory
-and syncs in a tenth as many small ones: what is said of all sizes at once must be what is said of each.
+``--sizes N`` looks at N random graphs with sizes instead and N with strides of sizes, all right, and plants
+faults of slices, memory and syncs in a tenth as many small ones: what is said of all sizes at once must be
+what is said of each.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rich.table import Table
 
 from tests.faults import FAULTS
 from tests.faults.campaign import Tally, entries, no_alarm, plant_all, random_graphs
+from tests.faults.coordinate_graphs import coordinate_graph
 from tests.faults.sized_campaign import SizedTally, plant, prove
 
 #: Faults of one kind in one graph.
@@ -35,6 +37,8 @@ QUICK_COUNT, FULL_COUNT = 1, 3
 QUICK_RANDOM, FULL_RANDOM = 200, 2000
 #: How far sizes of random graphs are apart.
 MOST = 100_000
+#: The same of graphs whose rows have an open length, and of those in which faults are planted.
+MOST_COLUMNS, FEW_COLUMNS = 1000, 8
 COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
@@ -103,10 +107,12 @@ def _sized(args: argparse.Namespace, console: Console) -> int:
         bar = progress.add_task("graphs with sizes", total=args.sizes)
         for seed in range(args.seed, args.seed + args.sizes):
             prove(seed, tally, MOST)
+            prove(seed, tally, MOST_COLUMNS, coordinate_graph)
             progress.advance(bar)
         bar = progress.add_task("faults in small ones", total=args.sizes // 10)
         for seed in range(args.seed, args.seed + args.sizes // 10):
             plant(seed, small)
+            plant(seed, small, FEW_COLUMNS, coordinate_graph)
             progress.advance(bar)
     for told in (*tally.wrong, *small.wrong):
         console.print(told, style="red", markup=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose outermost size is known only when they are called: one of each recipe, and awkward ones."""
+"""Operators with sizes that are known only when they are called: outermost ones, one operator of each recipe,
+and several, with strides that are products of sizes."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ import numpy as np
 import tvm
 from tvm import te, tirx, topi
 from uir_tvm import CompileOptions
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.pipeline import recording
 
 #: A dimension: a number, or the name of a size.
@@ -33,6 +36,8 @@ class OpenFunction:
         NumPy arrays -> array.
     integers : dict of int to int
         Inputs of int64, by position, and below what they lie.
+    ranges : dict of str to (int, int)
+        The least and the greatest value of sizes of which something is known.
     """
 
     hero: str
@@ -40,6 +45,7 @@ class OpenFunction:
     compute: Callable[..., Any]
     reference: Callable[..., np.ndarray]
     integers: dict[int, int] = attrs.field(factory=dict)
+    ranges: dict[str, tuple[int, int]] = attrs.field(factory=dict)
 
     @property
     def sizes(self) -> list[str]:
@@ -53,7 +59,9 @@ class OpenFunction:
             te.placeholder([variables.get(d, d) for d in shape], self._dtype(k), f"x{k}")
             for k, shape in enumerate(self.shapes)
         ]
-        return te.create_prim_func([*inputs, self.compute(*inputs)])
+        func = te.create_prim_func([*inputs, self.compute(*inputs)])
+        known = {name: Size(name, *ends) for name, ends in self.ranges.items()}
+        return with_sizes(func, known) if known else func
 
     def inputs(self, sizes: dict[str, int]) -> list[np.ndarray]:
         """Random inputs at some sizes."""
@@ -149,6 +157,71 @@ OPEN: dict[str, OpenFunction] = {
         lambda table, at: topi.take(table, at, 0, mode="clip"),
         lambda table, at: table[at],
         {1: 100},
+    ),
+}
+
+
+#: The greatest length of a row, and of few rows.
+LONGEST, FEW = 300, 18
+
+
+def _with_mask(x: Any, mask: Any) -> Any:
+    return te.compute(x.shape, lambda b, h, i, j: x[b, h, i, j] * 0.25 + mask[b, 0, 0, j], "y")
+
+
+#: Operators with several open sizes, of which products are strides.
+INNER: dict[str, OpenFunction] = {
+    "bias of open length": OpenFunction(
+        "elementwise",
+        [("n", "m"), ("m",)],
+        lambda x, b: te.compute(x.shape, lambda i, j: te.tanh(x[i, j] + b[j]), "y"),
+        lambda x, b: np.tanh(x + b),
+        ranges={"m": (1, LONGEST)},
+    ),
+    "masked scores": OpenFunction(
+        "elementwise",
+        [("b", 3, "s", "s"), ("b", 1, 1, "s")],
+        _with_mask,
+        lambda x, mask: x * np.float32(0.25) + mask,
+        ranges={"s": (1, FEW)},
+    ),
+    "heads first": OpenFunction(
+        "transpose",
+        [("b", "s", 3, 8)],
+        lambda x: topi.transpose(x, (0, 2, 1, 3)),
+        lambda x: x.transpose(0, 2, 1, 3),
+        ranges={"s": (1, LONGEST)},
+    ),
+    "softmax of open rows": OpenFunction(
+        "normalization",
+        [("n", 3, "m")],
+        lambda x: topi.nn.softmax(x, -1),
+        _softmax,
+        ranges={"m": (1, LONGEST)},
+    ),
+    "softmax of masked scores": OpenFunction(
+        "normalization",
+        [("b", 3, "s", "s"), ("b", 1, 1, "s")],
+        lambda x, mask: topi.nn.softmax(_with_mask(x, mask), -1),
+        lambda x, mask: _softmax(x * np.float32(0.25) + mask),
+        ranges={"s": (1, FEW)},
+    ),
+    "layer norm of open rows": OpenFunction(
+        "normalization",
+        [("n", "m"), ("m",), ("m",)],
+        _layer_norm_of(1),
+        _layer_norm,
+        ranges={"m": (1, LONGEST)},
+    ),
+    "sum of open rows": OpenFunction(
+        "reduction", [("n", "m")], lambda x: _sum(x, 1), lambda x: x.sum(1), ranges={"m": (1, LONGEST)}
+    ),
+    "sum of an open axis": OpenFunction(
+        "column reduction",
+        [("b", "s", 48)],
+        lambda x: _sum(x, 1),
+        lambda x: x.sum(1),
+        ranges={"s": (1, LONGEST)},
     ),
 }
 

@@ -76,7 +76,9 @@ bool Scope::Wide(const Affine& expr) const {
   // every partial sum lies within the sum of the magnitudes
   int64_t total = std::abs(expr->constant);
   for (const Term& term : expr->terms) {
-    if (term->kind != "var") {
+    if (term->kind == "product") {
+      if (space_.MagnitudeOf(Affine(0, {term})) > INT32_MAX) return true;
+    } else if (term->kind != "var") {
       Affine inner = InnerOf(term);
       Range range = Of(inner);
       if (Wide(inner) || Magnitude(range) + Lift(range, term->divisor) > INT32_MAX) return true;
@@ -95,6 +97,12 @@ std::string Scope::Atom(const Term& term, bool wide) const {
     return it->second;
   }
   Affine inner = InnerOf(term);
+  if (term->kind == "product") {
+    auto it = texts_.find(std::string(term->var));
+    TVM_FFI_CHECK(it != texts_.end(), InternalError) << "no variable " << term->var << " is open here";
+    // the first factor decides the type
+    return (wide ? "int64_t(" + it->second + ")" : it->second) + " * " + Atom(inner->terms[0], false);
+  }
   int64_t k = term->divisor;
   bool division = term->kind == "floordiv";
   if (IsPowerOfTwo(k)) {
@@ -121,7 +129,7 @@ std::string Scope::Sum(const Affine& expr, bool wide, Precedence at_least) const
     int64_t c = std::abs(term->coeff);
     std::string atom = Atom(term, wide);
     // in a wide sum the first term decides the type of the partial sums, and a wide product that of itself
-    bool cast = wide && (first || Magnitude(Of(Affine(0, {term}))) > INT32_MAX);
+    bool cast = wide && term->kind != "product" && (first || Magnitude(Of(Affine(0, {term}))) > INT32_MAX);
     std::string text = c == 1 ? (cast ? "int64_t(" + atom + ")" : atom)
                               : (cast ? "int64_t(" + std::to_string(c) + ")" : std::to_string(c)) + " * " + atom;
     parts.push_back({term->coeff < 0, text});

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "igraph/checked.h"
@@ -17,6 +18,7 @@ namespace {
 /*! \brief The term without its coefficient, as text: the sort and merge key. */
 std::string AtomOf(const Term& term) {
   if (term->kind == "var") return std::string(term->var);
+  if (term->kind == "product") return std::string(term->var) + "*" + AtomOf(InnerOf(term)->terms[0]);
   const char* op = term->kind == "floordiv" ? " / " : " % ";
   Affine inner = InnerOf(term);
   std::string text = inner.ToString();
@@ -27,6 +29,36 @@ std::string AtomOf(const Term& term) {
 Term WithCoeff(const Term& term, int64_t coeff) {
   return Term(coeff, term->kind, term->var, term->inner, term->divisor);
 }
+
+/*! \brief The variables that a term multiplies, and the quotient or remainder among its factors. */
+struct Factors {
+  std::vector<std::string> variables;
+  std::optional<Term> quotient;
+
+  void Take(const Term& term) {
+    if (term->kind == "var" || term->kind == "product") variables.push_back(std::string(term->var));
+    if (term->kind == "product") return Take(InnerOf(term)->terms[0]);
+    if (term->kind == "var") return;
+    if (quotient) {
+      TVM_FFI_THROW(IGraphError) << "A product of two quotients or remainders, " << AtomOf(*quotient) << " and "
+                                 << AtomOf(term) << ", is no address.";
+    }
+    quotient = WithCoeff(term, 1);
+  }
+
+  Term Product(int64_t coeff) && {
+    std::sort(variables.begin(), variables.end());
+    std::optional<Term> made = std::move(quotient);
+    if (!made) {
+      made = Term(1, "var", variables.back(), std::nullopt, 1);
+      variables.pop_back();
+    }
+    for (auto name = variables.rbegin(); name != variables.rend(); ++name) {
+      made = Term(1, "product", *name, ffi::Optional<ffi::ObjectRef>(Affine(0, {*made})), 1);
+    }
+    return WithCoeff(*made, coeff);
+  }
+};
 
 void CheckDivisor(int64_t divisor) {
   if (divisor <= 0) {
@@ -109,6 +141,22 @@ Affine Affine::Scale(int64_t factor) const {
   return Affine(CheckedMul(get()->constant, factor), std::move(terms));
 }
 
+Affine Affine::operator*(const Affine& other) const {
+  if (other->terms.empty()) return Scale(other->constant);
+  if (get()->terms.empty()) return other.Scale(get()->constant);
+  Affine result = other.Scale(get()->constant) + (*this - Constant(get()->constant)).Scale(other->constant);
+  std::vector<Term> products;
+  for (const Term& one : get()->terms) {
+    for (const Term& two : other->terms) {
+      Factors factors;
+      factors.Take(one);
+      factors.Take(two);
+      products.push_back(std::move(factors).Product(CheckedMul(one->coeff, two->coeff)));
+    }
+  }
+  return result + Affine(0, std::move(products));
+}
+
 Affine Affine::FloorDiv(int64_t divisor) const {
   CheckDivisor(divisor);
   if (divisor == 1) return *this;
@@ -151,6 +199,8 @@ Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env) 
     if (term->kind == "var") {
       auto it = env.find(term->var);
       atom = it == env.end() ? Affine::Var(term->var) : (*it).second;
+    } else if (term->kind == "product") {
+      atom = Substitute(Affine::Var(term->var), env) * Substitute(InnerOf(term), env);
     } else {
       Affine inner = Substitute(InnerOf(term), env);
       atom = term->kind == "floordiv" ? inner.FloorDiv(term->divisor) : inner.Mod(term->divisor);
@@ -162,15 +212,20 @@ Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env) 
 
 int64_t Affine::Evaluate(const ffi::Map<ffi::String, int64_t>& env) const {
   int64_t result = get()->constant;
+  auto of = [&env](const Term& term) {
+    auto it = env.find(term->var);
+    if (it == env.end()) TVM_FFI_THROW(ValueError) << "no value for the variable " << term->var;
+    return (*it).second;
+  };
   for (const Term& term : get()->terms) {
     if (term->kind == "var") {
-      auto it = env.find(term->var);
-      if (it == env.end()) TVM_FFI_THROW(ValueError) << "no value for the variable " << term->var;
-      result = CheckedAdd(result, CheckedMul(term->coeff, (*it).second));
+      result = CheckedAdd(result, CheckedMul(term->coeff, of(term)));
       continue;
     }
     int64_t inner = InnerOf(term).Evaluate(env);
-    int64_t value = term->kind == "floordiv" ? FloorDivInt(inner, term->divisor) : FloorModInt(inner, term->divisor);
+    int64_t value = term->kind == "product"    ? CheckedMul(of(term), inner)
+                    : term->kind == "floordiv" ? FloorDivInt(inner, term->divisor)
+                                               : FloorModInt(inner, term->divisor);
     result = CheckedAdd(result, CheckedMul(term->coeff, value));
   }
   return result;
@@ -179,11 +234,8 @@ int64_t Affine::Evaluate(const ffi::Map<ffi::String, int64_t>& env) const {
 namespace {
 void CollectVariables(const Affine& e, std::set<std::string>* out) {
   for (const Term& term : e->terms) {
-    if (term->kind == "var") {
-      out->insert(std::string(term->var));
-    } else {
-      CollectVariables(InnerOf(term), out);
-    }
+    if (term->kind == "var" || term->kind == "product") out->insert(std::string(term->var));
+    if (term->kind != "var") CollectVariables(InnerOf(term), out);
   }
 }
 }  // namespace
@@ -223,23 +275,29 @@ namespace {
 /*! \brief How a language writes floor(e / k) and e mod k: what stands before e, between e and k, and after k. */
 struct Notation {
   const char* name;
+  bool has_products;
   const char* quotient[3];
   const char* remainder[3];
 };
 
 constexpr Notation kNotations[] = {
-    {"isl", {"floor((", ")/", ")"}, {"((", ") mod ", ")"}},
-    {"python", {"((", ") // ", ")"}, {"((", ") % ", ")"}},
+    {"isl", false, {"floor((", ")/", ")"}, {"((", ") mod ", ")"}},
+    {"python", true, {"((", ") // ", ")"}, {"((", ") % ", ")"}},
 };
 
 std::string RenderIn(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const Notation& language) {
   std::string text = std::to_string(expr->constant);
   for (const Term& term : expr->terms) {
     text += " + " + std::to_string(term->coeff) + "*";
-    if (term->kind == "var") {
+    if (term->kind == "var" || term->kind == "product") {
       auto it = names.find(term->var);
       if (it == names.end()) TVM_FFI_THROW(ValueError) << "no name for the variable " << term->var;
       text += std::string((*it).second);
+      if (term->kind == "var") continue;
+      if (!language.has_products) {
+        TVM_FFI_THROW(IGraphError) << "A product of variables is not affine: " << expr.ToString();
+      }
+      text += "*(" + RenderIn(InnerOf(term), names, language) + ")";
       continue;
     }
     auto& [before, between, after] = term->kind == "floordiv" ? language.quotient : language.remainder;
@@ -274,6 +332,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def("uir.affine.var", &Affine::Var)
       .def("uir.affine.add", [](const Affine& a, const Affine& b) { return a + b; })
       .def("uir.affine.scale", [](const Affine& a, int64_t k) { return a.Scale(k); })
+      .def("uir.affine.multiply", [](const Affine& a, const Affine& b) { return a * b; })
       .def("uir.affine.floordiv", [](const Affine& a, int64_t k) { return a.FloorDiv(k); })
       .def("uir.affine.mod", [](const Affine& a, int64_t k) { return a.Mod(k); })
       .def("uir.affine.substitute", &Substitute)

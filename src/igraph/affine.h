@@ -3,6 +3,8 @@
 //
 // An expression is a constant plus terms c*x, c*floor(e/k) and c*(e mod k).  It is kept in one
 // canonical form (terms merged and sorted), so structural equality decides syntactic equality.
+// Addresses of tensors that have several open dimensions also have terms c*s*x, products of sizes
+// with a variable, a quotient or a remainder; they are not affine, and whoever asks isl must part them first.
 // Coefficients and values are of 64 bits; what would leave them throws IGraphError.
 #pragma once
 
@@ -21,15 +23,16 @@ namespace ffi = tvm::ffi;
 
 class Affine;
 
-/*! \brief One term of an expression: coeff * (var | floor(inner / divisor) | inner mod divisor). */
+/*! \brief One term of an expression: coeff * (var | floor(inner / divisor) | inner mod divisor | var * inner). */
 class TermNode : public ffi::Object {
  public:
   int64_t coeff = 0;
-  /*! \brief "var", "floordiv" or "mod". */
+  /*! \brief "var", "floordiv", "mod" or "product". */
   ffi::String kind;
-  /*! \brief The variable's name; empty for floordiv and mod. */
+  /*! \brief The variable's name, or that of a product's first factor; empty for floordiv and mod. */
   ffi::String var;
-  /*! \brief The inner Affine of floordiv and mod. */
+  //! \brief The inner Affine of floordiv and mod; of a product the other factors, one term with the coefficient 1.
+  //! Factors are sorted; a quotient or remainder, of which a product has at most one, comes last.
   ffi::Optional<ffi::ObjectRef> inner;
   int64_t divisor = 1;
 
@@ -64,6 +67,8 @@ class Affine : public ffi::ObjectRef {
   Affine operator+(const Affine& other) const;
   Affine operator-(const Affine& other) const { return *this + other.Scale(-1); }
   Affine Scale(int64_t factor) const;
+  /*! \brief The product, multiplied out; throws IGraphError where two quotients or remainders meet. */
+  Affine operator*(const Affine& other) const;
   /*! \brief floor(this / divisor); throws ValueError unless divisor > 0. */
   Affine FloorDiv(int64_t divisor) const;
   /*! \brief this - divisor * floor(this / divisor). */
@@ -87,7 +92,7 @@ Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env);
 //! \note Throws ValueError for another language or a variable without a name.
 std::string Render(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const std::string& language);
 
-/*! \brief The expression inside a floordiv or mod term. */
+/*! \brief The expression inside a floordiv or mod term; the other factors of a product. */
 inline Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
 
 }  // namespace uir

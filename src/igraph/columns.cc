@@ -87,8 +87,15 @@ class Columns {
       } else {
         Affine argument = InnerOf(term);
         Piece<kChecked>(argument, at, count, inner);
-        Range range = kChecked ? Range{INT64_MIN, INT64_MAX} : space_.RangeOf(argument);
-        Divide(inner, count, range, k, term->kind == "floordiv");
+        if (term->kind == "product") {
+          const int64_t* factor = Of(term->var) + at;
+          for (int64_t i = 0; i < count; ++i) {
+            inner[i] = kChecked ? CheckedMul(factor[i], inner[i]) : factor[i] * inner[i];
+          }
+        } else {
+          Range range = kChecked ? Range{INT64_MIN, INT64_MAX} : space_.RangeOf(argument);
+          Divide(inner, count, range, k, term->kind == "floordiv");
+        }
       }
       for (int64_t i = 0; i < count; ++i) {
         out[i] = kChecked ? CheckedAdd(out[i], CheckedMul(c, atom[i])) : out[i] + c * atom[i];

@@ -17,7 +17,8 @@ NumberedAffine::NumberedAffine(const Affine& expr, const std::function<int(const
     if (term->kind == "var") {
       part.var = number_of(std::string(term->var));
     } else {
-      part.kind = term->kind == "floordiv" ? Kind::kDiv : Kind::kMod;
+      part.kind = term->kind == "product" ? Kind::kTimes : term->kind == "floordiv" ? Kind::kDiv : Kind::kMod;
+      if (part.kind == Kind::kTimes) part.var = number_of(std::string(term->var));
       part.divisor = term->divisor;
       part.inner.emplace_back(InnerOf(term), number_of);
     }
@@ -33,7 +34,9 @@ int64_t NumberedAffine::Evaluate(const std::vector<int64_t>& values) const {
       atom = values[part.var];
     } else {
       int64_t inner = part.inner[0].Evaluate(values);
-      atom = part.kind == Kind::kDiv ? FloorDivInt(inner, part.divisor) : FloorModInt(inner, part.divisor);
+      atom = part.kind == Kind::kTimes ? CheckedMul(values[part.var], inner)
+             : part.kind == Kind::kDiv ? FloorDivInt(inner, part.divisor)
+                                       : FloorModInt(inner, part.divisor);
     }
     result = CheckedAdd(result, CheckedMul(part.coeff, atom));
   }
@@ -44,7 +47,10 @@ std::optional<int64_t> NumberedAffine::GrowthIn(int v, int64_t step) const {
   int64_t total = 0;
   for (const Part& part : parts_) {
     int64_t growth = part.var == v ? step : 0;
-    if (part.kind != Kind::kVar) {
+    if (part.kind == Kind::kTimes) {
+      if (part.Has(v)) return std::nullopt;
+      growth = 0;
+    } else if (part.kind != Kind::kVar) {
       std::optional<int64_t> inner = part.inner[0].GrowthIn(v, step);
       if (!inner || *inner % part.divisor != 0) return std::nullopt;
       growth = part.kind == Kind::kDiv ? *inner / part.divisor : 0;
@@ -60,6 +66,8 @@ std::optional<Period> NumberedAffine::PeriodIn(int v, int64_t most) const {
     Period one;
     if (part.kind == Kind::kVar) {
       one.shift = part.var == v ? part.coeff : 0;
+    } else if (part.kind == Kind::kTimes) {
+      if (part.Has(v)) return std::nullopt;
     } else {
       std::optional<Period> inner = part.inner[0].PeriodIn(v, most);
       if (!inner) return std::nullopt;
@@ -80,12 +88,15 @@ std::optional<Period> NumberedAffine::PeriodIn(int v, int64_t most) const {
 
 void NumberedAffine::Variables(std::set<int>* out) const {
   for (const Part& part : parts_) {
-    if (part.kind == Kind::kVar) {
-      out->insert(part.var);
-    } else {
-      part.inner[0].Variables(out);
-    }
+    if (part.kind == Kind::kVar || part.kind == Kind::kTimes) out->insert(part.var);
+    if (part.kind != Kind::kVar) part.inner[0].Variables(out);
   }
+}
+
+bool NumberedAffine::Part::Has(int v) const {
+  std::set<int> found;
+  inner[0].Variables(&found);
+  return var == v || found.count(v);
 }
 
 TVM_FFI_STATIC_INIT_BLOCK() {

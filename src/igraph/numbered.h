@@ -39,13 +39,16 @@ class NumberedAffine {
   void Variables(std::set<int>* out) const;
 
  private:
-  enum class Kind { kVar, kDiv, kMod };
+  enum class Kind { kVar, kDiv, kMod, kTimes };
   struct Part {
     int64_t coeff = 0;
     Kind kind = Kind::kVar;
     int var = -1;
     int64_t divisor = 1;
-    std::vector<NumberedAffine> inner;  // one for kDiv and kMod
+    std::vector<NumberedAffine> inner;  // one for all but kVar
+
+    /*! \brief Whether a product has a variable among its factors. */
+    bool Has(int v) const;
   };
   int64_t constant_ = 0;
   std::vector<Part> parts_;

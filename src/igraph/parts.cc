@@ -25,6 +25,8 @@ Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env, 
     Affine atom = Affine::Constant(0);
     if (term->kind == "var") {
       atom = Substitute(Affine::Var(term->var), env);
+    } else if (term->kind == "product") {
+      atom = Substitute(Affine::Var(term->var), env) * Substitute(InnerOf(term), env, space);
     } else {
       const Affine inner = Substitute(InnerOf(term), env, space);
       atom = term->kind == "floordiv" ? space.FloorDiv(inner, term->divisor) : space.Mod(inner, term->divisor);

@@ -25,6 +25,10 @@ inline Range operator*(Range a, int64_t factor) {
   int64_t x = CheckedMul(a.low, factor), y = CheckedMul(a.high, factor);
   return factor < 0 ? Range{y, x} : Range{x, y};
 }
+inline Range operator*(Range a, Range b) {
+  Range x = a * b.low, y = a * b.high;
+  return {std::min(x.low, y.low), std::max(x.high, y.high)};
+}
 inline Range operator-(Range a, Range b) { return a + b * -1; }
 /*! \brief Quotients by k > 0, rounded down. */
 inline Range FloorDiv(Range a, int64_t k) { return {FloorDivInt(a.low, k), FloorDivInt(a.high, k)}; }

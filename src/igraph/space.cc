@@ -30,6 +30,16 @@ Congruence Product(Congruence a, int64_t factor) {
   return {modulus, remainder};
 }
 
+/*! \brief Multiples of `factor`, whichever, times values of a class. */
+Congruence Multiples(Congruence a, int64_t factor) {
+  const uint64_t divisor = a.Divisor();
+  if (divisor == 0) return Congruence::Of(0);
+  int64_t modulus;
+  if (divisor > INT64_MAX || __builtin_mul_overflow(static_cast<int64_t>(divisor), factor, &modulus))
+    return {factor, 0};
+  return {modulus, 0};
+}
+
 Congruence Quotient(Congruence a, int64_t k) {
   if (a.modulus % k != 0) return {};
   return {a.modulus / k, FloorDivInt(a.remainder, k)};
@@ -51,6 +61,8 @@ Congruence ClassBy(const Affine& expr, const Of& of, const Single& single) {
       atom = Congruence::Of(*value);
     } else if (term->kind == "var") {
       atom = {of(term->var), 0};
+    } else if (term->kind == "product") {
+      atom = Multiples(ClassBy(InnerOf(term), of, single), of(term->var));
     } else {
       Congruence inner = ClassBy(InnerOf(term), of, single);
       atom = term->kind == "floordiv" ? Quotient(inner, term->divisor) : Remainder(inner, term->divisor);
@@ -95,6 +107,7 @@ Range Space::RangeOf(const Term& term) const {
   if (term->kind == "var") return Of(term->var).range;
   Affine inner = InnerOf(term);
   Range range = RangeOf(inner);
+  if (term->kind == "product") return Of(term->var).range * range;
   if (term->kind == "floordiv") return uir::FloorDiv(range, term->divisor);
   return uir::Mod(range, ClassOf(inner), term->divisor);
 }
@@ -124,6 +137,13 @@ int64_t Space::MagnitudeOf(const Affine& expr) const {
       largest = std::max<uint64_t>(
           {largest, static_cast<uint64_t>(term->divisor), static_cast<uint64_t>(MagnitudeOf(InnerOf(term)))});
       if (largest == kMost) return INT64_MAX;  // the inner range may leave 64 bits
+    }
+    if (term->kind == "product") {
+      Range factor = Of(term->var).range;
+      uint64_t inner = std::max<uint64_t>(static_cast<uint64_t>(MagnitudeOf(InnerOf(term))), 1);
+      uint64_t most = std::max<uint64_t>({Absolute(factor.low), Absolute(factor.high), 1}), product;
+      if (__builtin_mul_overflow(most, inner, &product) || product > kMost) return INT64_MAX;
+      largest = std::max(largest, product);
     }
     Range range = RangeOf(term);
     reach = std::max(Absolute(range.low), Absolute(range.high));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduled functions whose outermost size is open: graphs with that size, right at any; what is refused."""
+"""Scheduled functions with open sizes: graphs with these, right at any; what is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.schedule import apply_default
 
 from tests.extracted import extracted
-from tests.open_functions import OPEN
+from tests.open_functions import INNER, OPEN
 
 
 def graph_of(name: str, kind: str) -> IGraph:
@@ -84,20 +84,67 @@ def test_roles() -> None:
     assert roles_of(te.create_prim_func([x, y, first])) == ["in", "in", "inout"]
 
 
-def test_open_columns_are_refused() -> None:
-    n = tirx.Var("n", "int64")
+@pytest.mark.parametrize("name", INNER)
+@pytest.mark.parametrize("kind", ["cpu", "cuda", "ascend", "bang"])
+def test_several_open_sizes_have_one_graph(name: str, kind: str) -> None:
+    """Strides that are products of sizes: proved for all of them, right at any."""
+    function, hw = INNER[name], hardware.get(None, kind)
+    graph = extracted(apply_default(function.func(), hw), hw)
+    assert [str(size.name) for size in graph.sizes] == function.sizes
+    for outer, inner in ((1, 1), (2, 7), (3, function.ranges[function.sizes[1]][1])):
+        sizes = {function.sizes[0]: outer, function.sizes[1]: inner}
+        inputs = function.inputs(sizes)
+        (found,) = interpreter.run(graph, *inputs, sizes=sizes)
+        np.testing.assert_allclose(found, function.reference(*inputs).reshape(-1), rtol=1e-4, atol=1e-4)
+
+
+def test_open_columns() -> None:
+    """The stride of the one is a size, that of the other a number."""
+    n, hw = tirx.Var("n", "int64"), hardware.get()
     x = te.placeholder((8, n), "float32", "x")
     func = te.create_prim_func([x, te.compute((n, 8), lambda i, j: x[j, i], "y")])
-    with pytest.raises(ExtractionError, match="shape") as error:
+    graph = extracted(apply_default(func, hw), hw)
+    given = np.arange(24, dtype="float32").reshape(8, 3)
+    (found,) = interpreter.run(graph, given, sizes={"n": 3})
+    np.testing.assert_array_equal(found.reshape(3, 8), given.T)
+
+
+def test_inner_sizes_without_an_upper_bound_are_refused() -> None:
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = te.placeholder((n, m, 24), "float32", "x")
+    func = te.create_prim_func([x, topi.transpose(x, (1, 0, 2))])
+    with pytest.raises(ExtractionError, match="times|bound|elements") as error:
+        extract(apply_default(func, hardware.get()), hardware.get())
+    assert "bounds" in error.value.remedy
+
+
+def test_a_transpose_of_two_open_sizes_is_refused() -> None:
+    """Along each of both loops one operand's stride is a size."""
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    func = te.create_prim_func(
+        [x := te.placeholder((n, m), "float32", "x"), te.compute((m, n), lambda i, j: x[j, i], "y")]
+    )
+    func = with_sizes(func, {"n": Size("n", 1, 100), "m": Size("m", 1, 100)})
+    with pytest.raises(ExtractionError, match="by itself") as error:
         extract(apply_default(func, hardware.get()), hardware.get())
     assert error.value.remedy
 
 
-def test_two_sizes_that_do_not_go_together_are_refused() -> None:
+def test_an_element_that_is_looked_up_by_strides_of_sizes_is_refused() -> None:
     n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
-    x = te.placeholder((n, m, 24), "float32", "x")
-    func = te.create_prim_func([x, topi.transpose(x, (1, 0, 2))])
-    with pytest.raises(ExtractionError):
+    x, at = te.placeholder((n, m), "float32", "x"), te.placeholder((8,), "int64", "at")
+    func = te.create_prim_func([x, at, te.compute((8,), lambda i: x[at[i], 0], "y")])
+    func = with_sizes(func, {"m": Size("m", 1, 100)})
+    with pytest.raises(ExtractionError, match="strides depend on sizes"):
+        extract(apply_default(func, hardware.get()), hardware.get())
+
+
+def test_other_inner_dimensions_are_refused() -> None:
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x, b = te.placeholder((n, m + 1), "float32", "x"), te.placeholder((m,), "float32", "b")
+    func = te.create_prim_func([x, b, te.compute((n, m), lambda i, j: x[i, j + 1] + b[j], "y")])
+    func = with_sizes(func, {"m": Size("m", 1, 100)})
+    with pytest.raises(ExtractionError, match="shape"):
         extract(apply_default(func, hardware.get()), hardware.get())
 
 
@@ -105,7 +152,7 @@ def test_a_serial_loop_of_open_length_is_refused() -> None:
     """A unit's loops have numbers: units that find nothing to do are what sizes add and take away."""
     hw: Any = hardware.get()
     sch = Schedule(OPEN["rows"].func())
-    with pytest.raises(ExtractionError, match="no constant bound"):
+    with pytest.raises(ExtractionError, match="as sizes decide"):
         extract(sch.mod["main"], hw)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 from uir_tvm.errors import VerifyError
@@ -20,6 +20,10 @@ from .table import FAULTS
 
 #: Kinds of faults that the verifier is not meant to find: they change values, not where they are.
 OF_VALUES = ("wrong-pad", "wrong-op", "wrong-axis", "swap-operands", "stale-register", "drop-init")
+
+
+#: Makes a random graph that is right, of sizes that are at most so far apart.
+Maker = Callable[[random.Random, int], IGraph]
 
 
 @attrs.define
@@ -83,9 +87,9 @@ def sizes_of(graph: IGraph, fault: VerifyError) -> dict[str, int] | None:
     return {n: fault.witness[n] for n in names} if all(n in fault.witness for n in names) else None
 
 
-def prove(seed: int, tally: SizedTally, most: int = 60) -> IGraph:
+def prove(seed: int, tally: SizedTally, most: int = 60, made: Maker = sized_graph) -> IGraph:
     """A random graph that is right: what the verifier says of it, and how long that takes."""
-    graph = sized_graph(random.Random(seed), most)
+    graph = made(random.Random(seed), most)
     start = time.perf_counter()
     found = check(graph)
     tally.seconds.append(time.perf_counter() - start)
@@ -94,11 +98,11 @@ def prove(seed: int, tally: SizedTally, most: int = 60) -> IGraph:
     return graph
 
 
-def plant(seed: int, tally: SizedTally, most: int = 20) -> None:
+def plant(seed: int, tally: SizedTally, most: int = 20, made: Maker = sized_graph) -> None:
     """Faults of all kinds in a random graph: the verifier says of all sizes what it says of each."""
-    graph = sized_graph(random.Random(seed), most)
+    graph = made(random.Random(seed), most)
     for kind in FAULTS:
-        if kind in OF_VALUES or len(graph.sizes) > 1:
+        if kind in OF_VALUES or (made is sized_graph and len(graph.sizes) > 1):
             continue
         for what, planted in plants(graph, FAULTS[kind], random.Random(seed), 1):
             tally.planted += 1
@@ -116,6 +120,10 @@ def _disagreement(graph: IGraph, tally: SizedTally) -> str:
     if found[0].rule in ("form", "shape", "dtype"):
         tally.found += 1
         return ""  # of the graph as it is, whatever its sizes are
+    if found[0].rule == "bounds" and ("of dimension" in found[0].what or "not proved" in found[0].what):
+        # a slice that leaves its row is refused, though all its addresses may lie in the pointer
+        tally.found += 1
+        return ""
     if expected is None and (sizes is None or not is_empty(at(graph, sizes))):
         return f"alarm: {found[0]}"
     tally.found += 1

@@ -49,6 +49,23 @@ igraph phases on h parallel ((n + 7) / 8, 2) {{
   move.reg.dram.fp32 y[4*pid; (1,4); (4,1)], b[0; (1,4); (4,1)]
 }}
 """
+#: The maximum less of n rows of m, and a row that all share; a row for each unit, in a tile of 512.
+OPEN_ROWS = f"""{HARDWARE}
+igraph open_rows on h parallel (n, 1) {{
+  size n = [1, 1000]
+  size m = [1, 300]
+  x = iPointer(dram, fp32, (n, m), in)
+  b = iPointer(dram, fp32, (m), in)
+  y = iPointer(dram, fp32, (n, m), out)
+  a = iPointer(reg, fp32, 512)
+  c = iPointer(reg, fp32, 512)
+  move.dram.reg.fp32 a[0; (1,512); (512,1); cols :m], x[m*pid; (1,512); (512,1); cols :m]
+  move.dram.reg.fp32 c[0; (1,512); (512,1); cols :m], b[0; (1,512); (512,1); cols :m]
+  binary.add.fp32 a[0; (1,512); (512,1); cols :m], a[0; (1,512); (512,1); cols :m], \
+c[0; (1,512); (512,1); cols :m]
+  move.reg.dram.fp32 y[m*pid; (1,512); (512,1); cols :m], a[0; (1,512); (512,1); cols :m]
+}}
+"""
 
 
 @attrs.frozen
@@ -61,9 +78,9 @@ class SizedFault:
         A graph that is right, and what of it is something else.
     rule : str
         What finds it.
-    size : int
-        The least size at which it shows.
-    right_at : tuple of int
+    size : int or tuple of int
+        The least size at which it shows, or the least sizes.
+    right_at : tuple
         Sizes at which the graph is right all the same.
     """
 
@@ -71,8 +88,8 @@ class SizedFault:
     old: str
     new: str
     rule: str
-    size: int
-    right_at: tuple[int, ...] = ()
+    size: int | tuple[int, ...]
+    right_at: tuple[int | tuple[int, ...], ...] = ()
 
     @property
     def graph(self) -> IGraph:
@@ -80,6 +97,14 @@ class SizedFault:
         assert self.old in self.text
         return parse_igraph(self.text.replace(self.old, self.new))
 
+    def sizes(self, values: int | tuple[int, ...]) -> dict[str, int]:
+        """Values by the names of the graph's sizes."""
+        names = [str(size.name) for size in self.graph.sizes]
+        return dict(zip(names, values if isinstance(values, tuple) else (values,), strict=True))
+
+
+_LOADED = "a[0; (1,512); (512,1); cols :m], x[m*pid; (1,512); (512,1); cols :m]"
+_KEPT = "move.reg.dram.fp32 y[m*pid; (1,512); (512,1); cols :m]"
 
 _STORED = "move.reg.dram.fp32 y[32*pid; (4,8); (8,1); rows :n - 4*pid]"
 
@@ -136,5 +161,29 @@ FAULTS: dict[str, SizedFault] = {
         "uninitialised",
         13,
         (1, 12),
+    ),
+    "a row ends one element too late": SizedFault(
+        OPEN_ROWS, _LOADED, _LOADED.replace(":m", ":m + 1"), "bounds", (1, 1)
+    ),
+    "a row ends one element too soon": SizedFault(
+        OPEN_ROWS, _KEPT, _KEPT.replace(":m]", ":m - 1]"), "coverage", (1, 1)
+    ),
+    "the longest row alone is not written whole": SizedFault(
+        OPEN_ROWS, _KEPT, _KEPT.replace(":m]", ":m - m / 300]"), "coverage", (1, 300), ((1, 1), (7, 299))
+    ),
+    "a row of one element alone is not written": SizedFault(
+        OPEN_ROWS, _KEPT, _KEPT.replace(":m]", ":m - 1 + (m + 298) / 300]"), "coverage", (1, 1), ((7, 2),)
+    ),
+    "from the second row on the wrong one is read": SizedFault(
+        OPEN_ROWS, "x[m*pid", "x[m*pid + m", "bounds", (1, 1)
+    ),
+    "two units write a row": SizedFault(
+        OPEN_ROWS, "y[m*pid", "y[m*(pid / 2)", "coverage", (2, 1), ((1, 1), (1, 300))
+    ),
+    "the index of one dimension goes to another": SizedFault(
+        OPEN_ROWS, "x[m*pid", "x[n*pid", "bounds", (258, 1), ((1, 1), (1, 300))
+    ),
+    "a tile is shorter than the longest row": SizedFault(
+        OPEN_ROWS, "512", "256", "coverage", (1, 257), ((1, 256), (7, 1))
     ),
 }

@@ -16,12 +16,13 @@ from uir_tvm.verify import check, isl
 from tests.corpus import by_hand
 from tests.corpus.batched import batched
 
+from .coordinate_graphs import coordinate_graph
 from .sized_campaign import SizedTally, is_empty, plant, prove, sizes_of
 from .sized_graphs import sized_graph
-from .sized_table import FAULTS, FLAT, PHASES, ROWS
+from .sized_table import FAULTS, FLAT, OPEN_ROWS, PHASES, ROWS
 
 
-@pytest.mark.parametrize("text", [ROWS, FLAT, PHASES])
+@pytest.mark.parametrize("text", [ROWS, FLAT, PHASES, OPEN_ROWS])
 def test_the_graphs_without_faults_are_right(text: str) -> None:
     assert check(parse_igraph(text)) == []
 
@@ -31,17 +32,18 @@ def test_a_planted_fault_is_found_at_the_least_size_that_shows_it(name: str) -> 
     fault = FAULTS[name]
     found = check(fault.graph)
     assert found[0].rule == fault.rule
-    assert sizes_of(fault.graph, found[0]) == {"n": fault.size}
-    assert str(found[0]).count(f"n={fault.size}") == 1
+    least = fault.sizes(fault.size)
+    assert sizes_of(fault.graph, found[0]) == least
+    assert str(found[0]).count(f"n={least['n']}") == 1
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_static_graph_has_the_fault_at_the_witness_and_not_elsewhere(name: str) -> None:
     fault = FAULTS[name]
-    static = at(fault.graph, {"n": fault.size})
+    static = at(fault.graph, fault.sizes(fault.size))
     assert is_empty(static) or fault.rule in {one.rule for one in check(static)}
     for size in fault.right_at:
-        assert check(at(fault.graph, {"n": size})) == []
+        assert check(at(fault.graph, fault.sizes(size))) == []
 
 
 def test_limits_are_told_for_all_sizes() -> None:
@@ -69,14 +71,15 @@ def test_what_is_not_proved_is_refused_by_name(monkeypatch) -> None:
 def test_right_graphs_raise_no_alarm(seed: int) -> None:
     tally = SizedTally()
     prove(seed, tally)
+    prove(seed, tally, made=coordinate_graph)
     assert tally.wrong == []
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10**6))
-def test_right_graphs_are_right_at_each_size(seed: int) -> None:
+@given(st.integers(0, 10**6), st.sampled_from([sized_graph, coordinate_graph]))
+def test_right_graphs_are_right_at_each_size(seed: int, made) -> None:
     """The generator makes what it says: the static verifier and the interpreter take the graphs too."""
-    graph = sized_graph(random.Random(seed), 12)
+    graph = made(random.Random(seed), 12)
     for values in (
         {str(s.name): int(s.low) for s in graph.sizes},
         {str(s.name): int(s.high) for s in graph.sizes},
@@ -92,6 +95,7 @@ def test_right_graphs_are_right_at_each_size(seed: int) -> None:
 def test_planted_faults_are_found_exactly_where_some_size_shows_them(seed: int) -> None:
     tally = SizedTally()
     plant(seed, tally, most=12)
+    plant(seed, tally, most=5, made=coordinate_graph)
     assert tally.wrong == []
 
 

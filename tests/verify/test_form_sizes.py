@@ -58,8 +58,8 @@ def test_dimensions_are_of_dram_and_as_large_as_they_say():
     assert "lies in reg" in _what(graph.replace(pointers=[*other, a]))
     z = IPointer("z", "dram", "fp32", 800, "tmp", [var("n"), affine(8)])
     assert "up to 8000 elements" in _what(graph.replace(pointers=[*graph.pointers, z]))
-    two = IPointer("z", "dram", "fp32", 10**6, "tmp", [var("n"), var("n")])
-    assert "two dimensions" in _what(graph.replace(pointers=[*graph.pointers, two]))
+    squared = IPointer("z", "dram", "fp32", 10**6, "tmp", [var("n") * var("n")])
+    assert "product of sizes" in _what(graph.replace(pointers=[*graph.pointers, squared]))
 
 
 def test_a_dimension_is_negative_only_if_some_size_makes_it_so():

@@ -188,8 +188,7 @@ def box_of(
     """
     box = FULL
     uniform: list[Affine] = []
-    for atom in atoms:
-        expr = _without_division(atom.expr, names)
+    for expr in _needed([_without_division(atom.expr, names) for atom in atoms], space):
         used = [k for k in (0, 1) if names[k] in expr.variables()]
         if not used:
             uniform.append(expr)
@@ -206,6 +205,37 @@ def box_of(
     for expr in uniform:
         box = _add_uniform(box, expr, tile, names, space)
     return box
+
+
+def _needed(exprs: list[Affine], space: Space) -> list[Affine]:
+    """Those of some expressions, all at least 1, that do not follow from another.
+
+    Where sizes decide how often a loop runs, ``(s + 7) / 8 > i``, and how far its last tile goes,
+    ``s > 8*i + j``, the one follows from the other.
+    """
+    if not space.sizes:
+        return exprs
+    out = list(exprs)
+    for expr in exprs:
+        plain = _without_quotient(expr)
+        rest = [other for other in out if other is not expr]
+        if any(_follows(plain, other, space) for other in rest):
+            out = rest
+    return out
+
+
+def _follows(expr: Affine, other: Affine, space: Space) -> bool:
+    """Whether ``expr >= other``, seen by their ranges."""
+    return space.range(space.fold(expr - other))[0] >= 0
+
+
+def _without_quotient(expr: Affine) -> Affine:
+    """``floor(e / k) + r >= 1`` as ``e + k*r - k + 1 >= 1``."""
+    for term in expr.terms:
+        if term.kind == "floordiv" and term.coeff == 1:
+            k = int(term.divisor)
+            return term.argument + (expr - term.expr) * k - (k - 1)
+    return expr
 
 
 def _bound(expr: Affine, name: str, axis: int) -> Box:

@@ -32,9 +32,9 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     Parameters
     ----------
     prim_func : tvm.tirx.PrimFunc
-        Shapes of numbers, or of variables that are sizes of the graph (`igraph.tir_sizes`) in the outermost
-        dimension; scheduled as the contract in ``docs/architecture.md`` says.  Without a loop
-        annotated ``uir.parallel`` one unit computes everything, in tiles that fit in reg.
+        Shapes of numbers, or of variables that are sizes of the graph (`igraph.tir_sizes`), those of inner
+        dimensions bounded from above; scheduled as the contract in ``docs/architecture.md`` says.  Without a
+        loop annotated ``uir.parallel`` one unit computes everything, in tiles that fit in reg.
     hardware : HardwareModel
         The device; it becomes part of the graph.
     name : str, optional

@@ -22,7 +22,7 @@ from tvm import tirx
 from tvm_ffi.structural import structural_walk
 
 from ..errors import IGraphError
-from ..igraph import IPointer
+from ..igraph import IPointer, coordinates
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
 from ..igraph.space import NUMBER_LIMIT, Size, Space
@@ -38,16 +38,20 @@ PID = "pid"
 class Storage:
     """A pointer, and the region of the buffer that it holds: ``start + [0, shape)`` per dimension.
 
-    ``base`` is where in the pointer the part of this unit begins.
+    ``base`` is where in the pointer the part of this unit begins.  ``dims`` are the dimensions where strides
+    depend on sizes; ``shape`` has the greatest.
     """
 
     pointer: IPointer
     start: tuple[Affine, ...]
     shape: tuple[int, ...]
     base: Affine = attrs.field(factory=lambda: affine(0))
+    dims: tuple[Affine, ...] = ()
 
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> tuple[int | Affine, ...]:
         """Row-major strides of the region."""
+        if self.dims:
+            return tuple(s.constant if s.is_constant else s for s in coordinates.strides(self.dims))
         return tuple(math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
 
@@ -174,23 +178,25 @@ class FunctionPointers:
         shape = self._shape(param)
         pointer = self._pointer(param, "dram", math.prod(shape), role, self._dims(param))
         self.params.append(pointer)
-        self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape)
+        dims = tuple(pointer.dims) if len(coordinates.joined_dims(pointer.dims)) > 1 else ()
+        self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape, dims=dims)
 
     def _dims(self, param: Any) -> list[Affine]:
-        """The dimensions of a parameter where sizes decide the outermost; else none."""
+        """The dimensions of a parameter where sizes decide some of them; else none."""
         if all(isinstance(extent, tirx.IntImm) for extent in param.shape):
             return []
         env = {variable: size.expr for variable, size in self.tree.sizes.items()}
         dims = [AffineConverter(env, {}, self.size_space).try_convert(extent) for extent in param.shape]
-        outermost = next(k for k, dim in enumerate(dims) if dim is None or dim != 1)
-        if any(dim is None or (k > outermost and not dim.is_constant) for k, dim in enumerate(dims)):
+        known = [dim for dim in dims if dim is not None]
+        inner = coordinates.joined_dims(known)[1:] if len(known) == len(dims) else (None,)
+        if any(dim is None or len(dim.terms) != 1 or dim.constant for dim in inner):
             refuse(
                 f"The buffer '{param.name}' has the shape {list(param.shape)}.",
                 "",
-                need="sizes that are known at launch in the outermost dimension only, and affine",
+                need="dimensions that are affine in sizes, all but the outermost a number times one size",
                 remedy="fix the other sizes: the kernel is then compiled for each of them",
             )
-        return [dim for dim in dims if dim is not None]
+        return known
 
     def _add_temporary(self, buffer: Any) -> None:
         level, shape = self.tree.level(buffer), self._shape(buffer)

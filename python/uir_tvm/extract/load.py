@@ -173,7 +173,7 @@ def _indexed(
     if len(data) == 1 and linear:
         dim, stride, index = data[0]
         shape = index.shape if isinstance(index, TileValue) else (1, 1)
-        if shape[1] == 1:
+        if shape[1] == 1 and isinstance(stride, int):
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
             base = rest if cols is None else rest.without([cols])
@@ -187,12 +187,20 @@ def _elements(
 ) -> tuple[ISlice, Operand, tuple[int, int]]:
     """As `_indexed`, always single elements: the index is the whole address."""
     rest, data = _parts(c, storage, indices)
+    strides = [stride for _, stride, _ in data if isinstance(stride, int)]
+    if not rest.is_affine or len(strides) < len(data):
+        refuse(
+            f"An element of '{storage.pointer.name}' is looked up whose strides depend on sizes.",
+            c.block,
+            need="strides that are numbers: of the dimensions only the outermost depends on sizes",
+            remedy="fix the other sizes: the kernel is then compiled for each of them",
+        )
     # as wide as the address: what fits in int32 by itself need not when it is multiplied
     wide = storage.pointer.size > 1 << 31 or any(dtype_of(value.dtype).bytes > 4 for _, _, value in data)
     wide = wide or any(value.dtype == "uint32" for _, _, value in data)
     dtype = "int64" if wide else "int32"
     total: Operand = c.affine(rest, dtype)
-    for _, stride, value in data:
+    for stride, (_, _, value) in zip(strides, data, strict=True):
         part = c.cast(value, dtype)
         part = part if stride == 1 else c.binary("mul", part, Const(stride, dtype))
         total = part if isinstance(total, Const) and total.number == 0 else c.binary("add", total, part)
@@ -202,12 +210,12 @@ def _elements(
 
 def _parts(
     c: TileContext, storage: Storage, indices: Sequence[Any]
-) -> tuple[Affine, list[tuple[int, int, Operand]]]:
+) -> tuple[Affine, list[tuple[int, int | Affine, Operand]]]:
     """The affine part of an address, a unit's own part of sram with it, and the indices that are data.
 
     Each of these is (dimension, stride, value).
     """
-    rest, data = storage.base, []
+    rest, data = storage.base, list[tuple[int, int | Affine, Operand]]()
     for dim, (expr, start, stride) in enumerate(zip(indices, storage.start, storage.strides(), strict=True)):
         converted = c.converter.try_convert(expr)
         if converted is None:

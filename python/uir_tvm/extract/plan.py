@@ -8,6 +8,7 @@ a statement cannot express become serial, and of what is left at most two make t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,10 +23,13 @@ from .affine_from_tir import AffineConverter
 from .dependence import carried
 from .function_pointers import FunctionPointers
 from .leaf_access import AffineQuantity, ItemCollector, Update, update_of
+from .refusals import refuse
 from .tree_nodes import Leaf, TreeLoop
 
 #: Below this many columns a gather beats a tile cut so that addresses stay linear.
 LEAST_COLUMNS = 4
+#: Elements that are moved one by one at most where strides along all loops depend on sizes.
+MOST_SINGLE = 64
 
 
 @attrs.frozen
@@ -102,6 +106,8 @@ class Planner:
         self.env, self.outer = memory.environment(list(around))
         self.loops: list[PlanLoop] = []
         self.tails: list[Affine] = []
+        #: Loops along which an address goes on by sizes.
+        self.multiplied: set[str] = set()
         for k, loop in enumerate(leaf.loops):
             name = f"{loop.var.name}.{k}"  # the dot keeps it apart from every name of the graph
             serial = loop.serial or name in self.forced
@@ -142,6 +148,9 @@ class Planner:
     # -- splitting ----------------------------------------------------------------------------
     def _split_divided(self) -> None:
         """Split loops that an address divides; what cannot be split so is serial or left to a gather."""
+        # a tile goes on by numbers, not by sizes
+        self.multiplied = set().union(*(item.expr.multiplied for item in self.items))
+        self._mark(self.multiplied)
         given_up: set[str] = set()
         while True:
             found = self._divided(given_up)
@@ -256,6 +265,15 @@ class Planner:
         tile = {loop.name for loop in (rows, cols) if loop is not None}
         serial = [loop for loop in self.loops if loop.name not in tile]
         reduced = self.reduced()
+        apart = [loop.extent for loop in serial if loop.name in self.multiplied]
+        if not tile and math.prod(apart) > MOST_SINGLE:
+            refuse(
+                "Each element would be moved by itself: along every loop a stride depends on sizes.",
+                self.leaf.block,
+                self.leaf.stmts[0].stmt,
+                need="a loop along which the strides of all operands are numbers",
+                remedy="fix some of the sizes: the kernel is then compiled for each of them",
+            )
         serial.sort(key=lambda loop: loop.name in reduced)  # stable: what is stored stays outermost
         return LeafPlan(self.leaf, self.update, serial, reduced, rows, cols, self.converter, self.tails)
 

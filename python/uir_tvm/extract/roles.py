@@ -257,7 +257,7 @@ class _AccessWalk:
         for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
             self._bindings[iter_var.var] = value
             if iter_var.iter_type == REDUCTION_AXIS:
-                first.append(tirx.EQ(value, iter_var.dom.min))
+                first.append(tirx.EQ(value, iter_var.dom.min.astype(str(value.ty.dtype))))
         with self._under([stmt.predicate]):
             for match in block.match_buffers:
                 self._takes_apart(match.source.buffer)

@@ -27,6 +27,8 @@ from .refusals import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
 
+#: Rounds of a loop whose number sizes decide: those beyond it do nothing, but take their time.
+MOST_ROUNDS = 1 << 13
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
 
@@ -311,16 +313,25 @@ class _TreeBuilder:
 
     def _upper_bound(self, stmt: Any) -> int:
         analyzer = tvm.sym.Analyzer()
+        for variable, size in self.sizes.items():
+            analyzer.bind(variable, tvm.ir.Range(int(size.low), int(size.high) + 1))
         for loop in self.loops:
             analyzer.bind(loop.var, tvm.ir.Range(loop.start, loop.start + loop.extent))
         for var, domain in self.domains.items():
             analyzer.bind(var, domain)
         bound = analyzer.const_int_bound(analyzer.simplify(stmt.extent)).max_value
+        if bound > MOST_ROUNDS and variables(stmt.extent, self.bindings) & set(self.sizes):
+            self.refuse(
+                f"The loop '{stmt.loop_var.name}' runs up to {bound} times, as sizes decide.",
+                stmt.extent,
+                limit=f"{MOST_ROUNDS} rounds: a loop of a unit has as many for all sizes",
+                remedy="give its sizes smaller upper bounds (tir_var_upper_bound)",
+            )
         if bound >= MOST:
             self.refuse(
                 f"The loop '{stmt.loop_var.name}' has no constant bound.",
                 stmt.extent,
-                need="a constant bound: sizes decide the number of groups only",
+                need="a constant bound",
                 remedy="map the block to units, or give the model concrete input shapes",
             )
         return int(bound)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quasi-affine expressions over pid, loop variables and sizes (the C++ objects, with operators).
 
-What ranges and divisibility say of them is asked of a `igraph.space.Space`.
+Addresses of pointers with several open dimensions have products of sizes with other variables too; they are
+not affine, and `igraph.coordinates` parts them into expressions that are.
+
+What ranges and divisibility say of expressions is asked of a `igraph.space.Space`.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
 _add = tvm_ffi.get_global_func("uir.affine.add")
 _scale = tvm_ffi.get_global_func("uir.affine.scale")
+_multiply = tvm_ffi.get_global_func("uir.affine.multiply")
 _floordiv = tvm_ffi.get_global_func("uir.affine.floordiv")
 _mod = tvm_ffi.get_global_func("uir.affine.mod")
 _substitute = tvm_ffi.get_global_func("uir.affine.substitute")
@@ -33,7 +37,10 @@ _to_string = tvm_ffi.get_global_func("uir.affine.to_string")
 
 @c_class("uir.Term", init=False, repr=False)
 class Term(tvm_ffi.Object):
-    """One term: ``coeff * (var | floor(inner / divisor) | inner mod divisor)``."""
+    """One term: ``coeff * (var | floor(inner / divisor) | inner mod divisor | var * inner)``.
+
+    ``kind`` is ``var``, ``floordiv``, ``mod`` or ``product``.
+    """
 
     # tvm-ffi-stubgen(begin): object/uir.Term
     # fmt: off
@@ -52,7 +59,7 @@ class Term(tvm_ffi.Object):
 
     @property
     def argument(self) -> Affine:
-        """The inner expression of a floordiv or mod."""
+        """The inner expression of a floordiv or mod; the other factors of a product."""
         assert isinstance(self.inner, Affine)
         return self.inner
 
@@ -61,6 +68,8 @@ class Term(tvm_ffi.Object):
         """The term without its coefficient as an expression."""
         if self.kind == "var":
             return var(str(self.var))
+        if self.kind == "product":
+            return self.argument * var(str(self.var))
         return self.argument // self.divisor if self.kind == "floordiv" else self.argument % self.divisor
 
 
@@ -89,8 +98,15 @@ class Affine(tvm_ffi.Object):
     def __neg__(self) -> Affine:
         return _scale(self, -1)
 
-    def __mul__(self, factor: int) -> Affine:
-        return _scale(self, _int64(factor))
+    def __mul__(self, factor: AffineLike) -> Affine:
+        """The product, of two expressions multiplied out.
+
+        Raises
+        ------
+        IGraphError
+            Two quotients or remainders are multiplied.
+        """
+        return _multiply(self, factor) if isinstance(factor, Affine) else _scale(self, _int64(factor))
 
     __rmul__ = __mul__
 
@@ -147,12 +163,30 @@ class Affine(tvm_ffi.Object):
 
     @property
     def is_linear(self) -> bool:
-        """Whether there is no division and no remainder."""
+        """Whether there is no division, no remainder and no product."""
         return all(t.kind == "var" for t in self.terms)
 
     def is_linear_in(self, name: str) -> bool:
-        """Whether a variable occurs in no division and no remainder."""
-        return all(t.kind == "var" or name not in t.argument.variables() for t in self.terms)
+        """Whether a variable occurs in no division, no remainder and no product."""
+        return all(
+            t.kind == "var" or (t.var != name and name not in t.argument.variables()) for t in self.terms
+        )
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether there is no product of variables."""
+        return all(t.kind == "var" or (t.kind != "product" and t.argument.is_affine) for t in self.terms)
+
+    @property
+    def multiplied(self) -> set[str]:
+        """Variables that occur in products."""
+        found: set[str] = set()
+        for term in self.terms:
+            if term.kind == "product":
+                found.update(term.expr.variables())
+            elif term.kind != "var":
+                found |= term.argument.multiplied
+        return found
 
     def without(self, names: Iterable[str]) -> Affine:
         """The expression with some variables at zero."""

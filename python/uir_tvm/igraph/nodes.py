@@ -73,23 +73,10 @@ class IPointer(_Node):
 
     @property
     def elements(self) -> Affine:
-        """The number of elements, an expression of sizes.
-
-        Raises
-        ------
-        uir_tvm.errors.IGraphError
-            More than one dimension depends on sizes, so that their product is not affine.
-        """
+        """The number of elements, an expression of sizes; not affine where several dimensions are open."""
         count = affine(1 if self.dims else int(self.size))
         for dim in self.dims:
-            if not (dim.is_constant or count.is_constant):
-                raise IGraphError(
-                    f"The pointer {self.name} has two dimensions that sizes decide.",
-                    where=" x ".join(map(str, self.dims)),
-                    need="one such dimension: a product of sizes is not affine",
-                    remedy="give the product of neighbouring dimensions a size of its own",
-                )
-            count = count * dim.constant if dim.is_constant else dim * count.constant
+            count = count * dim
         return count
 
     @property

@@ -382,14 +382,18 @@ class _Parser:
             where = t.here
             other = self._factor()
             if sign.text == "*":
-                if not (value.is_constant or other.is_constant):
+                if not (self._of_sizes(value) or self._of_sizes(other)):
                     t.fail("The product of two variables is not affine.", sign)
-                value = other * value.constant if value.is_constant else value * other.constant
+                value = value * other
             elif not other.is_constant or other.constant < 1:
                 t.fail(f"{sign.text!r} needs a positive constant on its right.", where)
             else:
                 value = value // other.constant if sign.text == "/" else value % other.constant
         return value
+
+    def _of_sizes(self, value: Affine) -> bool:
+        """Whether an expression is a number, or a product of such with sizes."""
+        return value.is_constant or all(name in self.sizes for name in value.variables())
 
     def _factor(self) -> Affine:
         t = self.tokens

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine
+from .coordinates import joined_dims
 from .nodes import IGraph, IOp, IPointer, ISlice, Loop
 from .rewrite import map_slices, substituted
 from .space import Size, Space
@@ -46,10 +47,16 @@ def dram(name: str, dtype: str, dims: Sequence[AffineLike], sizes: Sequence[Size
 
 
 def whole_slice(pointer: IPointer) -> ISlice:
-    """All of a pointer as one row; where sizes decide its elements, valid up to their end."""
+    """All of a pointer as one row; where sizes decide its elements, valid up to their end.
+
+    Of a pointer with several open dimensions it is the first element, where there is one.
+    """
     size = int(pointer.size)
     if not pointer.dims:
         return ISlice(pointer, 0, (1, size))
+    dims = joined_dims(pointer.dims)
+    if len(dims) > 1:
+        return ISlice(pointer, 0, (1, 1), rows=(None, dims[0]), cols=(None, dims[-1]))
     return ISlice(pointer, 0, (1, max(size, 1)), cols=(None, pointer.elements))
 
 

@@ -16,7 +16,7 @@ from tvm.ir import Call, TensorLoad
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import WalkResult, structural_walk
 
-from .representative import extent_of, is_open
+from .representative import extent_of, is_open, most_of
 
 # TVM checks the types of all arguments of an instruction, which takes ten times as long as these do.
 _get, _children = inspect.unwrap(Schedule.get), inspect.unwrap(Schedule.get_child_blocks)
@@ -181,6 +181,11 @@ def loop_extent(sch: Schedule, loop: Any) -> int:
     """A loop's extent; what sizes decide at the representative sizes, -1 where other loops decide it."""
     extent = _get(sch, loop).extent
     return extent_of(extent, prim_func(sch)) if is_open(extent) else int(extent)
+
+
+def most_iterations(sch: Schedule, loop: Any) -> int:
+    """The greatest that a loop's extent may be; -1 where other loops decide it."""
+    return most_of(_get(sch, loop).extent, prim_func(sch))
 
 
 def is_open_loop(sch: Schedule, loop: Any) -> bool:

@@ -161,13 +161,20 @@ class _SizePair:
         both = (self.first, self.second)
         axes = self._axes(nest)
         if axes is None:
-            return not any(_mentions(iv.dom.extent, both) for iv in nest.block.iter_vars)
+            extents = [iv.dom.extent for iv in nest.block.iter_vars]
+            return not any(_mentions(extent, both) for extent in extents) and not self._touches(nest)
         one, other = (nest.block.iter_vars[axis] for axis in axes)
         spatial = {int(one.iter_type), int(other.iter_type)} == {SPATIAL}
         if not spatial or axes[1] != axes[0] + 1:
             return False
         outside = list(_outside(nest.block, lambda b: self._place(b), (one.var, other.var)))
         return not any(_mentions(expr, (one.var, other.var, *both)) for expr in outside)
+
+    def _touches(self, nest: _Nest) -> bool:
+        """Whether a block reads or writes a buffer that has both."""
+        block = nest.block
+        buffers = [region.source for region in (*block.reads, *block.writes)]
+        return any(self._place(buffer) is not None for buffer in buffers)
 
     # -- what becomes of it -----------------------------------------------------------------------
     def _flattened(self, buffer: Any, variable: Any) -> Any:

@@ -24,6 +24,7 @@ from .blocks import (
     is_open_loop,
     leaf_blocks,
     loop_extent,
+    most_iterations,
     reduction_loops,
     total_work,
 )
@@ -103,7 +104,8 @@ def map_to_units(
     Returns
     -------
     list of LoopRV
-        pid, lid, jo, ii, ji (jo is None where columns are whole or dealt to units).
+        pid, lid, jo, ii, ji (jo is None where columns are whole or dealt to units).  Where several row loops
+        are open, lid is the innermost of those that a unit walks.
 
     Raises
     ------
@@ -131,7 +133,7 @@ def map_to_units(
 
     row_outer, row_inner = sch.split(row, [None, rv_of(r)])
     # a sampled tile that is whole now may not be after another decision
-    whole = c >= loop_extent(sch, col) and not isinstance(c, Choice) and not is_open_loop(sch, col)
+    whole = c >= most_iterations(sch, col) and not isinstance(c, Choice)
     col_outer, col_inner = (None, col) if whole else sch.split(col, [None, rv_of(c)])
     tiles = [*rows[:-1], row_outer]
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
@@ -144,6 +146,9 @@ def map_to_units(
         else:
             tiles.append(col_outer)
         col_outer = None
+    tiles, walked = _apart(sch, tiles)
+    if walked:
+        sch.reorder(*tiles, *walked, *([] if col_outer is None else [col_outer]), row_inner, col_inner)
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
     if is_open_loop(sch, numbered):
@@ -161,10 +166,26 @@ def map_to_units(
             fits = share is not None and share < width
             member, col_inner = sch.split(col_inner, [group_size, share if fits else None])
             sch.annotate(member, GROUP, group_size)
-    sch.annotate(lid, LOOP, 1)
+    for loop in (lid, *walked):
+        sch.annotate(loop, LOOP, 1)
+    lid = walked[-1] if walked else lid
     if col_outer is not None:
         sch.annotate(col_outer, LOOP, 1)
     return [pid, lid, col_outer, row_inner, col_inner]
+
+
+def _apart(sch: Schedule, tiles: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The loops whose iterations are numbered, and those that each unit walks.
+
+    How many units there are is affine in sizes: of several open loops the first is dealt to them, with all
+    that are not open.
+    """
+    is_open = [is_open_loop(sch, loop) for loop in tiles]
+    if sum(is_open) < 2:
+        return tiles, []
+    first = is_open.index(True)
+    numbered = [loop for k, loop in enumerate(tiles) if k == first or not is_open[k]]
+    return numbered, [loop for k, loop in enumerate(tiles) if k != first and is_open[k]]
 
 
 def _deal(sch: Schedule, numbered: Any, groups: int, units: int, group_size: int) -> tuple[Any, Any]:

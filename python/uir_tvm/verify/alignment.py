@@ -89,7 +89,9 @@ def _sizes(region: Region, size: int, stated: int) -> dict[str, int] | None:
     whole = attrs.evolve(region, rows=Axis(region.rows.extent, region.rows.stride), cols=Axis(1, 1))
 
     def least() -> dict[str, int] | None:
-        found = isl.points(whole, whole.used, f"({size}*({isl.address(whole, names)})) mod {stated} > 0")
+        if len(at := isl.place(whole, names)) > 1:
+            return None  # where rows start is a product of sizes
+        found = isl.points(whole, whole.used, f"({size}*({at[0]})) mod {stated} > 0")
         return None if found.is_empty() else isl.least_sizes(found, region.launch)
 
     try:

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
-from ..igraph.nodes import ISlice
+from ..igraph.nodes import IPointer, ISlice
 from . import isl
 from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, decide
@@ -34,11 +34,13 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
             key = (str(piece.pointer.name), region.key)
             if key in proved:
                 continue
-            answer = find_outside(region, piece.pointer.elements)
-            if answer.excluded:
-                proved.add(key)
+            for part, limit, where_in in _parts(region, piece.pointer):
+                answer = find_outside(part, limit)
+                if not answer.excluded:
+                    yield _outside_error(step, operand, part, limit, where_in, answer)
+                    break
             else:
-                yield _outside_error(step, operand, region, answer)
+                proved.add(key)
 
 
 def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
@@ -51,6 +53,18 @@ def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
         yield from ((a.operand, a.slice, a.region) for a in step.accesses)
     else:
         yield from step.operands
+
+
+def _parts(region: Region, pointer: IPointer) -> Iterator[tuple[Region, Affine, str]]:
+    """(indices, how many there are, of what) of each dimension where strides are sizes; else the addresses.
+
+    Where the indices are not known the addresses are looked at, at some sizes.
+    """
+    if not region.dims or region.coordinates is None:
+        yield region, pointer.elements, ""
+        return
+    for dim, limit in enumerate(region.dims):
+        yield region.along(dim), limit, f"dimension {dim} of "
 
 
 @attrs.frozen
@@ -107,7 +121,10 @@ class _OutsideQuestion:
         return [self.all_of_them]
 
     def all_of_them(self) -> islpy.Set:
-        size = affine(self.size).render(isl.size_names(self.launch), "isl")
+        end = affine(self.size)
+        if not end.is_affine:
+            raise isl.Exhausted(f"the number of elements is {end}")
+        size = end.render(isl.size_names(self.launch), "isl")
         return isl.points(self.region, self.region.used, f"a < 0 or a >= {size}")
 
     def at(self, sizes: Mapping[str, int]) -> _OutsideQuestion:
@@ -158,16 +175,19 @@ def _farther(a: int, b: int) -> bool:
     return a > b if a >= 0 or b >= 0 else a < b
 
 
-def _outside_error(step: Step, operand: str, region: Region, answer: Decision[Outside]) -> VerifyError:
+def _outside_error(
+    step: Step, operand: str, region: Region, elements: Affine, where_in: str, answer: Decision[Outside]
+) -> VerifyError:
+    """The fault of a region that leaves its pointer of so many elements, or one of its dimensions."""
     outside = answer.found
     pieces = {name: piece for name, piece, _ in step.operands}
     piece = pieces[operand]
-    name, elements = piece.pointer.name, piece.pointer.elements
+    name = piece.pointer.name
     verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"
     verb = "names" if not step.spec.touches else verb
     if outside is None:
         return VerifyError(
-            f"It is not proved that {mnemonic(step.iop)} stays inside '{name}'.",
+            f"It is not proved that {mnemonic(step.iop)} stays inside {where_in}'{name}'.",
             rule="bounds",
             pointer=name,
             where=where(step.iop, piece),
@@ -180,13 +200,14 @@ def _outside_error(step: Step, operand: str, region: Region, answer: Decision[Ou
     beyond = outside.address >= size
     before = f"begin the valid rows at {_first_inside(region)}, or add {-outside.address} to the offset"
     return VerifyError(
-        f"{mnemonic(step.iop)} {verb} {'beyond the end' if beyond else 'before the start'} of '{name}'.",
+        f"{mnemonic(step.iop)} {verb} {'beyond the end' if beyond else 'before the start'} of "
+        f"{where_in}'{name}'.",
         rule="bounds",
         pointer=name,
         where=where(step.iop, piece),
         witness={**answer.sizes, **outside.witness},
-        need=f"address {outside.address}",
-        limit=f"size {elements} elements",
+        need=f"{'index' if where_in else 'address'} {outside.address}",
+        limit=f"size {elements}{'' if where_in else ' elements'}",
         remedy=_remedy(region, elements, outside.address - size + 1) if beyond else before,
     )
 

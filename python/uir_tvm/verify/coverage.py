@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
+from ..igraph.coordinates import joined_dims
 from ..igraph.nodes import IPointer
 from ..igraph.text import print_iop
 from . import isl
@@ -69,25 +70,33 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         writes = [a for a in facts.by_pointer[str(pointer.name)] if a.kind == "write"]
         if not all(a.certain for a in writes):
             continue  # the data decides; see above
-        answer = find(writes, pointer.elements, pointer.role == "out", facts.launch)
+        dims = joined_dims(pointer.dims)
+        dims = dims if len(dims) > 1 else ()
+        answer = find(writes, pointer.elements, pointer.role == "out", facts.launch, dims)
         facts.memo["coverage", str(pointer.name)] = answer
         if not answer.excluded:
             yield _error(pointer, writes, answer, facts.launch)
 
 
 def find(
-    writes: Sequence[Access], elements: Affine | int, complete: bool, launch: SizedLaunch = STATIC
+    writes: Sequence[Access],
+    elements: Affine | int,
+    complete: bool,
+    launch: SizedLaunch = STATIC,
+    dims: Sequence[Affine] = (),
 ) -> Decision[Finding]:
-    """What is wrong with the writes of a pointer of so many elements."""
+    """What is wrong with the writes of a pointer of so many elements; of such ``dims``, where they have
+    strides of sizes.
+    """
     size = affine(elements)
     distinct = list({a.region.key: a for a in writes}.values())
     if not distinct and (launch.static or not complete):
         return Decision(Gap(0) if complete else None, Rung.INTERVALS)
     if launch.static and tiled([a.region for a in distinct], size.constant, complete):
         return Decision(None, Rung.INTERVALS)
-    block = _block([a.region for a in distinct], size)
-    regions = [_in_blocks(a.region, block) for a in distinct]
-    question: Question[Finding] = _Uncovered(regions, size // block, complete, launch)
+    block = 1 if dims else _block([a.region for a in distinct], size)
+    regions = [_in_blocks(a.region, block) for a in distinct] if block > 1 else [a.region for a in distinct]
+    question: Question[Finding] = _Uncovered(regions, size // block, complete, launch, tuple(dims))
     answer = decide(question, FEW_POINTS)
     return attrs.evolve(answer, found=answer.found and answer.found.scaled(block))
 
@@ -108,6 +117,7 @@ class _Uncovered:
     size: Affine
     complete: bool
     launch: SizedLaunch = STATIC
+    dims: tuple[Affine, ...] = ()
 
     @property
     def num_points(self) -> int:
@@ -122,7 +132,7 @@ class _Uncovered:
 
     def _wrong_apart(self) -> islpy.Set:
         """Elements that nobody writes, by all that is written; else pairs of units."""
-        elements = isl.elements(self.size, self.launch)
+        elements = isl.elements(self.size, self.launch, self.dims)
         for region in self.regions:
             elements = elements.subtract(isl.relation(region, ()).range())
         return self._pairs(_written(self.regions)) if elements.is_empty() else elements
@@ -130,7 +140,7 @@ class _Uncovered:
     def _wrong_by_unit(self) -> islpy.Set:
         """The same, by what each unit writes."""
         written = _written(self.regions)
-        unwritten = isl.elements(self.size, self.launch).subtract(written.range())
+        unwritten = isl.elements(self.size, self.launch, self.dims).subtract(written.range())
         return unwritten if self.complete and not unwritten.is_empty() else self._pairs(written)
 
     def _pairs(self, written: islpy.Map) -> islpy.Set:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine
+from ..igraph.coordinates import joined_dims
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
@@ -169,6 +170,7 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     for name, value in iop.attrs.items():
         if isinstance(value, Affine):
             yield from _variables(value, bound, partial(_attribute_text, name, value, text))
+            yield from _affine(value, partial(_attribute_text, name, value, text))
     faults = [sentence for rule, sentence in step.problems if rule == "form"]
     for sentence in faults:
         yield _fault(f"An iOp is malformed: {sentence}.", where=text())
@@ -216,9 +218,13 @@ def _slice(piece: ISlice, text: Where, bound: set[str], listed: dict[str, IPoint
             where=where(),
             need="at least one row and one column",
         )
-    for value in (piece.offset, *piece.valid):
+    yield from _variables(piece.offset, bound, where)
+    if len(joined_dims(piece.pointer.dims)) < 2:
+        yield from _affine(piece.offset, where)
+    for value in piece.valid:
         if value is not None:
             yield from _variables(value, bound, where)
+            yield from _affine(value, where)
 
 
 def _magnitude(step: Step) -> Iterator[VerifyError]:
@@ -254,6 +260,17 @@ def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyE
                 need="one of " + ", ".join(sorted(bound)),
                 remedy=f"put the iOp into a loop over '{var}', or replace the variable",
             )
+
+
+def _affine(value: Affine, where: Where) -> Iterator[VerifyError]:
+    if not value.is_affine:
+        yield _fault(
+            f"The expression {value} has a product of variables.",
+            where=where(),
+            need="an affine expression: products are addresses of dram pointers of which several dimensions "
+            "depend on sizes, and stand nowhere else",
+            remedy="give the pointer its dimensions (igraph.sizes.dram), or the product a size of its own",
+        )
 
 
 def _group(graph: IGraph, iop: IOp, text: Where) -> Iterator[VerifyError]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from ..errors import IGraphError, VerifyError
+from ..errors import VerifyError
 from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph, IPointer
 from ..igraph.rewrite import loop_variables
@@ -99,10 +99,6 @@ def _pointer(graph: IGraph, pointer: IPointer, space: Space) -> Iterator[VerifyE
             need="size is the greatest number of elements",
             remedy="make it by igraph.sizes.dram",
         )
-    try:
-        _ = pointer.elements
-    except IGraphError as error:
-        yield _fault(error.what, where=where, need=error.need, remedy=error.remedy)
 
 
 def _expression(
@@ -118,6 +114,14 @@ def _expression(
                 need="one of " + (", ".join(names) or "no sizes: the graph is static"),
             )
             return False
+    if not value.is_affine:
+        yield _fault(
+            f"The {what} is {value}, which has a product of sizes.",
+            where=where,
+            need="an affine expression of sizes",
+            remedy="give the product a size of its own",
+        )
+        return False
     if space.magnitude(value) > NUMBER_LIMIT:
         yield _fault(
             f"The {what} may reach {space.magnitude(value)}.",

@@ -17,6 +17,8 @@ from functools import partial
 import islpy
 
 from ..errors import VerifyError
+from ..igraph.affine import affine
+from ..igraph.coordinates import address
 from ..igraph.iops import mnemonic
 from . import isl, replay
 from .access import Access, GraphFacts
@@ -198,14 +200,19 @@ def _unwritten(read: Access, writes: Sequence[Access], share: int) -> dict[str, 
     sizes = isl.least_sizes(unwritten, region.launch)
     found = isl.sample(isl.at_sizes(unwritten, sizes))
     assert found is not None
-    return {**sizes, **_witness(region, variables, found)}
+    at = found[len(variables) :]
+    if region.dims:
+        element = address([affine(index) for index in at], region.dims).evaluate(sizes)
+    else:
+        (element,) = at
+    return {**sizes, **_witness(region, variables, found), "element": element}
 
 
 def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> dict[str, int]:
     values = dict(zip(variables, found, strict=False))
     out = witness_of(region, values)
     del out["row"], out["col"]
-    return out | {"element": found[-1]}
+    return out
 
 
 def _written_before(write: Access, read: Access, variables: Sequence[str], share: int) -> islpy.Map:
@@ -223,14 +230,16 @@ def _written_before(write: Access, read: Access, variables: Sequence[str], share
     if not earlier:
         earlier.append("false")
     inner = list(write.region.extents)
+    at, where = isl.placed(write.region, theirs)
     clauses = [
         *(f"0 <= {ours.of[v]} < {read.region.extents[v]}" for v in variables),
         *isl.constraints(write.region, theirs, inner),
         f"floor({theirs.of[PID]}/{share}) = floor({ours.of[PID]}/{share})",
-        f"a = {isl.address(write.region, theirs)}",
+        *where,
         "(" + " or ".join(f"({e})" for e in earlier) + ")",
     ]
     kept = ", ".join(ours.of[v] for v in variables)
     bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col, *theirs.inner])
-    text = f"{isl.header(read.region.launch)}{{ [{kept}] -> [a] : exists {bound} : {' and '.join(clauses)} }}"
+    pairs = f"[{kept}] -> [{', '.join(at)}]"
+    text = f"{isl.header(read.region.launch)}{{ {pairs} : exists {bound} : {' and '.join(clauses)} }}"
     return islpy.Map.read_from_str(isl.context(), text)

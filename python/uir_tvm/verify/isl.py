@@ -11,7 +11,7 @@ from ..igraph.affine import Affine, affine, var
 from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
 from ..igraph.space import Space
 from .digits import Digits
-from .region import PID, Axis, Region
+from .region import PID, Region
 from .sized_launch import STATIC, SizedLaunch
 
 _NO_DIGITS = Digits({}, {}, {}, [], Space({}))
@@ -90,21 +90,38 @@ def constraints(region: Region, names: IslNames, variables: Iterable[str]) -> li
     return out
 
 
-def address(region: Region, names: IslNames) -> str:
-    """The address of element (i, j) as isl text."""
+def place(region: Region, names: IslNames) -> list[str]:
+    """Where element (i, j) is, as isl text: its address; its coordinates where strides are sizes.
 
-    def part(position: str, axis: Axis) -> str:
-        return f"{axis.stride}*{position}"
+    Raises
+    ------
+    Exhausted
+        The coordinates are not known.
+    """
+    if region.coordinates is None:
+        raise Exhausted(f"no coordinates of {region.offset}")
+    *outer, base = map(names.text, region.coordinates)
+    along = [f"{axis.stride}*{at}" for at, axis in ((names.row, region.rows), (names.col, region.cols))]
+    return [*outer, " + ".join([base, *along])]
 
-    base = names.text(region.offset)
-    return f"{base} + {part(names.row, region.rows)} + {part(names.col, region.cols)}"
+
+def place_names(count: int) -> list[str]:
+    """What the numbers that `place` gives are called: ``a``, or ``a0``, ``a1``, ..."""
+    return ["a"] if count == 1 else [f"a{k}" for k in range(count)]
+
+
+def placed(region: Region, names: IslNames) -> tuple[list[str], list[str]]:
+    """The names of where element (i, j) is, and the clauses that say so."""
+    at = place(region, names)
+    return place_names(len(at)), [f"{a} = {text}" for a, text in zip(place_names(len(at)), at, strict=True)]
 
 
 def points(region: Region, variables: Sequence[str], condition: str = "") -> islpy.Set:
     """``{ [a, variables..., i, j] }``: a the address of element (i, j); ``condition`` may speak of ``a``."""
     names = IslNames(region)
-    dims = ["a", *(names.of[v] for v in variables), names.row, names.col]
-    clauses = [*constraints(region, names, variables), f"a = {address(region, names)}"]
+    at, where = placed(region, names)
+    dims = [*at, *(names.of[v] for v in variables), names.row, names.col]
+    clauses = [*constraints(region, names, variables), *where]
     if condition:
         clauses.append(f"({condition})")
     text = (
@@ -128,17 +145,21 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     kept = [names.of[v] for v in variables]
     inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col, *names.inner]
     every = [*variables, *(v for v in region.used if v not in variables)]
-    clauses = [*constraints(region, names, every), f"a = {address(region, names)}"]
+    at, where = placed(region, names)
+    clauses = [*constraints(region, names, every), *where]
     conditions = f"exists {', '.join(inner)} : {' and '.join(clauses)}"
-    text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [a] : {conditions} }}"
+    text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [{', '.join(at)}] : {conditions} }}"
     return islpy.Map.read_from_str(context(), text)
 
 
-def elements(count: Affine | int, launch: SizedLaunch = STATIC) -> islpy.Set:
-    """``{ [a] : 0 <= a < count }``, for all sizes."""
-    end = affine(count).render(size_names(launch), "isl")
-    clauses = [f"0 <= a < {end}", *size_clauses(launch)]
-    return islpy.Set.read_from_str(context(), f"{header(launch)}{{ [a] : {' and '.join(clauses)} }}")
+def elements(count: Affine | int, launch: SizedLaunch = STATIC, dims: Sequence[Affine] = ()) -> islpy.Set:
+    """``{ [a] : 0 <= a < count }``, for all sizes; the coordinates in ``dims`` where strides are sizes."""
+    counts = list(dims) or [affine(count)]
+    ends = [one.render(size_names(launch), "isl") for one in counts]
+    at = place_names(len(counts))
+    clauses = [*(f"0 <= {a} < {end}" for a, end in zip(at, ends, strict=True)), *size_clauses(launch)]
+    text = f"{header(launch)}{{ [{', '.join(at)}] : {' and '.join(clauses)} }}"
+    return islpy.Set.read_from_str(context(), text)
 
 
 def some_sizes(found: islpy.Set, launch: SizedLaunch) -> dict[str, int]:
@@ -226,7 +247,6 @@ __all__ = [
     "Exhausted",
     "IslError",
     "IslNames",
-    "address",
     "at_sizes",
     "bounded",
     "constraints",
@@ -236,6 +256,9 @@ __all__ = [
     "least_sizes",
     "maximum",
     "minimum",
+    "place",
+    "place_names",
+    "placed",
     "points",
     "quantified",
     "proved",

@@ -84,6 +84,13 @@ def span(region: Region) -> tuple[int, int]:
     return low, high
 
 
+def _spans(region: Region) -> list[tuple[int, int]]:
+    """The least and the greatest index of each dimension, or beyond; of the address where that is all."""
+    if region.coordinates is None:
+        return []
+    return [span(region.along(k)) for k in range(len(region.coordinates))]
+
+
 @attrs.frozen(eq=False)
 class _Side:
     """One region with the variables that matter and the values that are fixed."""
@@ -129,9 +136,9 @@ class _Question:
         return self.first.num_points + self.second.num_points
 
     def excluded(self) -> bool:
-        a, b = span(self.first.region), span(self.second.region)
+        a, b = _spans(self.first.region), _spans(self.second.region)
         once = self.carried is not None and self.first.region.extents[self.carried] < 2
-        return once or a[1] < b[0] or b[1] < a[0]
+        return once or any(x[1] < y[0] or y[1] < x[0] for x, y in zip(a, b, strict=False))
 
     # -- the join ---------------------------------------------------------------------------------
 
@@ -223,7 +230,7 @@ class _Question:
         clauses = [
             *self._clauses(self.first, ours),
             *self._clauses(self.second, theirs),
-            f"{isl.address(self.first.region, ours)} = {isl.address(self.second.region, theirs)}",
+            *(f"{a} = {b}" for a, b in self._places(ours, theirs)),
             *self._unit_clauses(ours.of[PID], theirs.of[PID]),
             *(f"{ours.of[v]} = {theirs.of[v]}" for v in self.equal),
             *self._carried_clauses(ours, theirs),
@@ -236,6 +243,11 @@ class _Question:
         inner = isl.quantified([*ours.inner, *theirs.inner])
         text = f"{isl.header(self.launch)}{{ [{', '.join(dims)}] : {inner}{' and '.join(clauses)} }}"
         return islpy.Set.read_from_str(isl.context(), text)
+
+    def _places(self, ours: isl.IslNames, theirs: isl.IslNames) -> Iterator[tuple[str, str]]:
+        """The numbers that are equal where both are in one element."""
+        both = isl.place(self.first.region, ours), isl.place(self.second.region, theirs)
+        return zip(*both, strict=True)
 
     def at(self, sizes: Mapping[str, int]) -> _Question:
         """The same at given sizes."""

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from ..igraph.affine import Affine
+from ..igraph.coordinates import coordinates_of, joined_dims
 from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
@@ -49,6 +50,8 @@ class Region:
         Only units with ``pid % every == 0`` take part (leaders of the groups of a group form).
     launch : SizedLaunch
         The sizes on which offset, bounds and the number of units may depend.
+    dims : tuple of Affine
+        The dimensions of a pointer with strides of sizes (`igraph.coordinates.joined_dims`); else none.
     """
 
     offset: Affine
@@ -57,6 +60,22 @@ class Region:
     extents: Mapping[str, int]
     every: int = 1
     launch: SizedLaunch = STATIC
+    dims: tuple[Affine, ...] = ()
+
+    @cached_property
+    def coordinates(self) -> tuple[Affine, ...] | None:
+        """Where row and column 0 are, an index for each of ``dims``; None where that is not known.
+
+        Rows and columns go on along the last dimension.  A pointer without ``dims`` has one, its addresses.
+        """
+        return coordinates_of(self.offset, self.dims, self.space) if self.dims else (self.offset,)
+
+    def along(self, dim: int) -> Region:
+        """The indices of one dimension as addresses of their own; asked where `coordinates` are known."""
+        assert self.coordinates is not None
+        last = dim == len(self.coordinates) - 1
+        rows, cols = (a if last else attrs.evolve(a, stride=0) for a in (self.rows, self.cols))
+        return attrs.evolve(self, offset=self.coordinates[dim], rows=rows, cols=cols, dims=())
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -82,7 +101,7 @@ class Region:
     @cached_property
     def digits(self) -> Digits:
         """The digits that quotients and remainders in the region's expressions cut its variables into."""
-        return Digits.of([self.offset, *self.bounds], self.extents, self.space)
+        return Digits.of([*(self.coordinates or ()), *self.bounds], self.extents, self.space)
 
     def at(self, values: Mapping[str, int]) -> Region:
         """The static region at values of the sizes."""
@@ -170,6 +189,7 @@ def region_of(
     def some(bound: Affine | None) -> tuple[Affine, ...]:
         return () if bound is None else (bound,)
 
+    dims = joined_dims(piece.pointer.dims)
     return Region(
         piece.offset,
         Axis(int(piece.rows), int(piece.row_stride), some(piece.row_begin), some(piece.row_end)),
@@ -177,4 +197,5 @@ def region_of(
         extents,
         every,
         launch,
+        dims if len(dims) > 1 else (),
     )

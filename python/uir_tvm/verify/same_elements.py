@@ -36,7 +36,7 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
         if found is None:
             return
         sizes, point = found
-        witness = {**sizes, **dict(zip([*variables, "element"], point, strict=True))}
+        witness = {**sizes, **dict(zip([*variables, *_names(targets[0])], point, strict=True))}
         what = "The two sides of an identity are not the same elements."
     except isl.Exhausted:
         what = "It is not proved that the two sides of an identity are the same elements."
@@ -48,6 +48,11 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
         need=IOPS["identity"].summary,
         remedy="use a move where elements go from one place to another",
     )
+
+
+def _names(region: Region) -> list[str]:
+    """What a witness calls an element: its indices where strides are sizes."""
+    return [f"index{k}" for k in range(len(region.dims))] or ["element"]
 
 
 def _difference(

@@ -52,8 +52,15 @@ class SizedLaunch:
         return extent if self.pid_end is None else max(0, min(extent, self.pid_end.evaluate(values)))
 
     def probes(self) -> Sequence[dict[str, int]]:
-        """A few choices of sizes to look at one by one: all least, a little above, larger."""
-        found = {tuple(_near(size, step) for size in self.sizes): None for step in _STEPS}
+        """A few choices of sizes to look at one by one: all least, a little above, larger; then of several
+        sizes each with another step.
+        """
+        steps = [
+            [_STEPS[(first + apart * k) % len(_STEPS)] for k in range(len(self.sizes))]
+            for apart in range(min(len(self.sizes), len(_STEPS)))
+            for first in range(len(_STEPS))
+        ]
+        found = {tuple(map(_near, self.sizes, some)): None for some in steps}
         return [dict(zip(self.names, values, strict=True)) for values in found]
 
 

@@ -214,7 +214,9 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   const Bound &row_begin = s.box.row_begin, &begin = s.box.col_begin;
   Bound rows = s.box.row_end, cols = s.box.col_end;
   if (row_begin.text != "0") {
-    rows = {"(" + s.box.row_end.text + " - " + row_begin.text + ")", {0, s.rows}};
+    const std::string count = s.box.row_end.text + " - " + row_begin.text;
+    const bool ordered = s.box.row_end.least() >= row_begin.most();
+    rows = {ordered ? "(" + count + ")" : "(" + count + " < 0 ? 0 : " + count + ")", {0, s.rows}};
     if (s.box.row_end.Constant() && row_begin.Constant()) rows = s.box.row_end - row_begin;
   }
   // rows of the target without a source

@@ -85,7 +85,11 @@ void CallRows(Emitter& e, const VectorCall& call, const Bound& rows, const Bound
         for (const Tile& tile : call.tensors) {
           tensors.push_back(e.At(tile.Part(row, col, 1, 1)));
         }
-        lines.push_back(Repeated(e, call, tensors, RestText(cols, col, step), RestText(rows, row, kMostRepeats)));
+        std::vector<std::string> one = {
+            Repeated(e, call, tensors, RestText(cols, col, step), RestText(rows, row, kMostRepeats))};
+        // a mask of no elements is none
+        if (cols.least() <= col) one = tiles::Under("if (" + cols.text + " > " + std::to_string(col) + ")", one);
+        lines.insert(lines.end(), one.begin(), one.end());
       }
     }
   } else {

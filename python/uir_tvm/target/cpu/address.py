@@ -42,11 +42,13 @@ class LoopScope:
         return LoopScope({**self.variables, name: variable}, {**self._extents, name: extent})
 
     def expr(self, value: Affine) -> Expr:
-        """The TIR expression of a quasi-affine one."""
+        """The TIR expression of a quasi-affine one, or of an address."""
         total: Expr = index(0)
         for term in value.terms:
             if not isinstance(term.inner, Affine):
                 atom = self.variables[term.var]
+            elif term.kind == "product":
+                atom = self.variables[term.var] * self.expr(term.inner)
             else:
                 divide = tirx.floordiv if term.kind == "floordiv" else tirx.floormod
                 atom = divide(self.expr(term.inner), index(term.divisor))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,8 +12,10 @@ from tvm import tirx
 from tvm.ir import Expr, StringImm
 
 from ...errors import SEPARATOR, CodegenError
+from ...igraph.affine import Affine
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
+from ...igraph.rounds import open_rounds
 from ...igraph.tir_sizes import TIMES, launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
@@ -35,10 +37,11 @@ from .values import OperandValues
 
 @attrs.define
 class _Repeat:
-    """A loop of the loop tree with its planned body."""
+    """A loop of the loop tree with its planned body; ``rounds``: how many do something, if sizes say so."""
 
     loop: Loop
     body: list[RowNest | _Repeat]
+    rounds: Affine | None = None
 
 
 @attrs.frozen(eq=False)
@@ -53,7 +56,7 @@ class _Part:
     @staticmethod
     def of(phase: IGraph) -> _Part:
         graph = _without_overlap(read_through(rename(phase)))
-        planned = _planned(graph.body)
+        planned = _planned(graph.body, open_rounds(graph))
         nests = list(_all_nests(planned))
         return _Part(graph, planned, nests, OperandValues(nests))
 
@@ -238,7 +241,10 @@ def _emit(
             inner = Code()
             scope = kernel.scope.inside(name, variable, extent)
             _emit(inner, node.body, attrs.evolve(kernel, scope=scope), values, vector_bytes, streams)
-            code.add(tirx.For(variable, index(0), index(extent), KIND.SERIAL, inner.statement()))
+            rounds = index(extent)
+            if node.rounds is not None:
+                rounds = tirx.max(tirx.min(kernel.scope.expr(node.rounds), rounds), index(0))
+            code.add(tirx.For(variable, index(0), rounds, KIND.SERIAL, inner.statement()))
         elif node.actions[0].kind == OPAQUE:
             ContractEmitter(kernel, node.actions[0], vector_bytes).emit(code)
         else:
@@ -264,7 +270,7 @@ def _checks(graph: IGraph, scope: LoopScope) -> Iterator[tirx.Stmt]:
         yield tirx.AssertStmt(admitted, StringImm("SizeError"), [StringImm(SEPARATOR.join(parts))])
 
 
-def _planned(body: Sequence[Any]) -> list[RowNest | _Repeat]:
+def _planned(body: Sequence[Any], rounds: Mapping[str, Affine]) -> list[RowNest | _Repeat]:
     """The loop tree with every straight run of iOps planned as nests."""
     out: list[RowNest | _Repeat] = []
     run: list[IOp] = []
@@ -277,7 +283,7 @@ def _planned(body: Sequence[Any]) -> list[RowNest | _Repeat]:
     for node in body:
         if isinstance(node, Loop):
             close()
-            out.append(_Repeat(node, _planned(node.body)))
+            out.append(_Repeat(node, _planned(node.body, rounds), rounds.get(str(node.var))))
         else:
             run.append(node)
     close()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators with strides that are products of sizes, on every target: right at every size."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from uir_tvm.target.registry import TARGETS
+
+from tests.open_functions import FEW, INNER, LONGEST, kernel_of, run_at
+
+ALL = bool(os.environ.get("UIR_TEST_ALL"))
+#: Lengths of rows, by the greatest: one, two, around tiles, primes, the greatest; fewer on host models.
+LENGTHS = {
+    LONGEST: (1, 2, 7, 8, 9, 63, 64, 65, 255, 256, 257, LONGEST),
+    FEW: (1, 2, 7, 8, 9, 15, 16, 17, FEW),
+}
+QUICK = {LONGEST: (1, 67, LONGEST), FEW: (1, FEW)}
+#: What host models run only where all is asked; the graphs of all targets are tested by tests/extract.
+LONG = ("softmax of masked scores", "layer norm of open rows")
+CASES = [
+    (name, target) for target in TARGETS for name in INNER if ALL or target == "uir-cpu" or name not in LONG
+]
+#: How many rows, or batches, there are beside them, in turn.
+ROWS = (1, 2, 3, 5)
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
+    function = INNER[name]
+    kernel = kernel_of(function.func(), target)
+    outer, inner = function.sizes
+    _, longest = function.ranges[inner]
+    lengths = LENGTHS if ALL or target == "uir-cpu" else QUICK
+    for turn, length in enumerate(lengths[longest]):
+        sizes = {outer: ROWS[turn % len(ROWS)], inner: length}
+        inputs = function.inputs(sizes)
+        found, want = run_at(kernel, inputs, function.reference(*inputs), target)
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=str(sizes))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds that do something: seen where sizes end them, and of no loop that leaves something behind."""
+
+from __future__ import annotations
+
+import pytest
+from uir_tvm.igraph import parse_igraph, var
+from uir_tvm.igraph.rounds import open_rounds
+from uir_tvm.igraph.sizes import at
+
+TEXT = """
+hardware h { kind = cpu num_groups = 4 num_units = 2 reg_bytes = 65536 sram_bytes = 65536 vector_bytes = 32 }
+igraph rows on h parallel (n, 1) {
+  size n = [1, 1000]
+  size m = [1, 64]
+  x = iPointer(dram, fp32, (n, m, 8), in)
+  y = iPointer(dram, fp32, (n, m, 8), out)
+  z = iPointer(dram, fp32, (n, 8), out)
+  a = iPointer(reg, fp32, 16)
+  b = iPointer(reg, fp32, 16)
+  for l in 32 {
+    fill.fp32 b[0; (2,8); (8,1)] [1.0]
+    move.dram.reg.fp32 a[0; (2,8); (8,1); rows :m - 2*l], x[8*m*pid + 16*l; (2,8); (8,1); rows :m - 2*l]
+    binary.add.fp32 a[0; (2,8); (8,1); rows :m - 2*l], a[0; (2,8); (8,1); rows :m - 2*l], \
+b[0; (2,8); (8,1); rows :m - 2*l]
+    move.reg.dram.fp32 y[8*m*pid + 16*l; (2,8); (8,1); rows :m - 2*l], a[0; (2,8); (8,1); rows :m - 2*l]
+  }
+  fill.fp32 a[0; (1,8); (8,1)] [0.0]
+  move.reg.dram.fp32 z[8*pid; (1,8); (8,1)], a[0; (1,8); (8,1)]
+}
+"""
+
+
+def test_rounds_end_where_boxes_do() -> None:
+    assert open_rounds(parse_igraph(TEXT)) == {"l": (var("m") + 1) // 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # what the last round leaves is read behind the loop
+        ("z[8*pid; (1,8); (8,1)], a[0", "z[8*pid; (1,8); (8,1)], b[0"),
+        # one iOp has no end, or another one
+        ("y[8*m*pid + 16*l; (2,8); (8,1); rows :m - 2*l]", "y[8*m*pid + 16*l; (2,8); (8,1)]"),
+        ("y[8*m*pid + 16*l; (2,8); (8,1); rows :m - 2*l]", "y[8*m*pid + 16*l; (2,8); (8,1); rows :n - 2*l]"),
+        # the end depends on the round in another way
+        ("m - 2*l", "m - 2*(l / 2)"),
+        ("m - 2*l", "m"),
+        # an end that is a number is the loop's own affair
+        ("m - 2*l", "9 - 2*l"),
+    ],
+)
+def test_other_loops_run_to_their_end(old: str, new: str) -> None:
+    assert old in TEXT
+    assert open_rounds(parse_igraph(TEXT.replace(old, new))) == {}
+
+
+def test_static_graphs_have_none() -> None:
+    assert open_rounds(at(parse_igraph(TEXT), {"n": 2, "m": 3})) == {}
