@@ -33,7 +33,8 @@ demo: $(VENV)/.demo  ## compile a real sentence encoder and compare it with torc
 test: env  ## the whole suite
 	$(RUN) -m pytest -n 2 --dist worksteal
 
-campaign: env  ## hours: planted faults in graphs, texts and our own code, sweeps of every operator, fuzzing
+campaign: env  ## hours: the tests with all cases, planted faults in graphs, texts and our own code, sweeps, fuzzing
+	UIR_TEST_ALL=1 $(RUN) -m pytest -n 2 --dist worksteal
 	$(RUN) scripts/plant_faults.py
 	$(RUN) scripts/plant_text_faults.py --target uir-cuda
 	$(RUN) scripts/plant_text_faults.py --target uir-ascend

@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests run under: in the folders about kernels, each that is compiled is compared with its function.
 
+A test that compares what its kernels give with a reference of its own says so (`compares_itself`), and is
+spared that.
 A fault of the compiler itself fails the test: in a user's build the kernel would fall back.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
 
 import pytest
 from uir_tvm.errors import EquivalenceError
+
+from . import quick_stack, quick_torch
+from .asked import ALL
+
+quick_stack.install()
+# imports make no garbage, and looking for it takes a tenth of their time
+gc.disable()
+#: How many objects make a search for garbage worthwhile, and how often older ones are searched too.
+RARE = (10_000, 10, 10)
 
 #: A comparison takes about as long as a kernel takes to compile; the other folders compile the same recipes.
 COMPARED = frozenset({"conformance", "optimize", "schedules", "verify"})
@@ -29,6 +41,23 @@ class _Differences(logging.Handler):
         self.found += [arg for arg in args if isinstance(arg, EquivalenceError)]
 
 
+def _compares_itself(request: pytest.FixtureRequest) -> bool:
+    """Whether a test compares the results of its kernels itself, on this target."""
+    mark = request.node.get_closest_marker("compares_itself")
+    if mark is None or ALL:
+        return False
+    target = getattr(request.node, "callspec", None) and request.node.callspec.params.get("target")
+    return target not in mark.kwargs.get("but", ())
+
+
+def pytest_collection_finish() -> None:
+    """By now PyTorch is loaded, if any test needs it. What is loaded stays: no garbage is sought there."""
+    quick_torch.install()
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(*RARE)
+
+
 @pytest.fixture(autouse=True)
 def differences(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -36,7 +65,7 @@ def differences(
     """Kernels whose iGraph did not compute what it stands for: none, unless the test takes them out."""
     folder = request.path.relative_to(request.config.rootpath / "tests").parts[0]
     if folder in COMPARED and "UIR_EQUIVALENCE" not in os.environ:
-        monkeypatch.setenv("UIR_EQUIVALENCE", "sampled")
+        monkeypatch.setenv("UIR_EQUIVALENCE", "none" if _compares_itself(request) else "sampled")
     if "UIR_FAULTS" not in os.environ:
         monkeypatch.setenv("UIR_FAULTS", "raise")
     handler = _Differences()

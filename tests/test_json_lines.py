@@ -63,13 +63,23 @@ def test_nothing_can_be_written_where_there_is_no_folder(tmp_path: pathlib.Path)
 def test_processes_take_turns(tmp_path: pathlib.Path) -> None:
     """Four processes add a hundred long lines each: all are there, none is torn."""
     path = tmp_path / "f.json"
-    code = (
-        "import sys, pathlib\nfrom uir_tvm.errors import DatabaseError\n"
-        "from uir_tvm.json_lines import JsonLines\n"
-        "file = JsonLines(pathlib.Path(sys.argv[1]), DatabaseError)\n"
-        "for i in range(100): file.add([[int(sys.argv[2]), i, 'x' * 3000]])"
-    )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path), str(n)]) for n in range(4)]
-    assert [process.wait(timeout=120) for process in running] == [0] * 4
+    # what they need is loaded once
+    code = """
+import os, pathlib, sys
+from uir_tvm.errors import DatabaseError
+from uir_tvm.json_lines import JsonLines
+for n in range(4):
+    if not os.fork():
+        status = 1
+        try:
+            file = JsonLines(pathlib.Path(sys.argv[1]), DatabaseError)
+            for i in range(100):
+                file.add([[n, i, "x" * 3000]])
+            status = 0
+        finally:
+            os._exit(status)
+sys.exit(any(os.wait()[1] for _ in range(4)))
+"""
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=120)
     found = lines(path).read()
     assert sorted(line[:2] for line in found) == [[n, i] for n in range(4) for i in range(100)]

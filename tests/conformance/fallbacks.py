@@ -8,17 +8,17 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 import attrs
-import torch
 import tvm
 from tvm import tirx
-from uir_tvm import api, kernel_graph
+from uir_tvm import kernel_graph
 from uir_tvm.options import CompileOptions
 from uir_tvm.pipeline import compile_kernel, recording
 from uir_tvm.schedules import fallback
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.models import MODELS, Scale
+from tests.models import Scale
+from tests.models.imported import imported as read_model
 
 #: What is known: the only fall-backs that there may be.
 TABLE = pathlib.Path(__file__).with_name("fallbacks.json")
@@ -41,9 +41,7 @@ def imported(name: str, scale: Scale) -> tvm.IRModule | None:
     """A model, ready for any target; None for the corpus."""
     if name == CORPUS:
         return None
-    module, inputs = MODELS[name].build(scale)
-    with torch.no_grad():
-        return api.import_model(torch.export.export(module, inputs))
+    return read_model(name, scale)
 
 
 def kernels(mod: tvm.IRModule | None, target: tvm.target.Target) -> Iterator[tuple[str, tirx.PrimFunc]]:

@@ -48,12 +48,14 @@ def imported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], route: s
     return onnx.load_from_string(file.getvalue())
 
 
-def check_model(name: str, route: str, scale: Scale, target: str = "uir-cpu") -> Outcome:
-    """Compile, run, compare."""
+def check_model(
+    name: str, route: str, scale: Scale, target: str = "uir-cpu", *, program: Any = None
+) -> Outcome:
+    """Compile, run, compare; a program that was read before is not read again."""
     module, inputs = MODELS[name].build(scale)
     with torch.no_grad():
         expected = flat(module(*inputs))
-        program = imported(module, inputs, route)
+        program = program or imported(module, inputs, route)
     start = time.perf_counter()
     exe = uir_tvm.compile(program, target=target, name=name)
     seconds = time.perf_counter() - start

@@ -15,7 +15,9 @@ from uir_tvm import pipeline
 from uir_tvm.pipeline import KernelRecord
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import asked
 from tests.models import MODELS
+from tests.models.imported import imported
 
 from .model_check import LIMIT, Outcome, check_model
 from .three_ways import compare_record
@@ -44,17 +46,25 @@ def records(monkeypatch: pytest.MonkeyPatch) -> dict[str, KernelRecord]:
     return kept
 
 
+@pytest.mark.compares_itself(but=("uir-cpu",))
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", MODELS)
 def test_model_and_its_kernels(name: str, target: str, records: dict[str, KernelRecord]) -> None:
-    """The whole model is torch's; of every kernel, interpreter = emitted code = TVM's own lowering."""
-    expect_right(check_model(name, "torch", "small", target))
+    """The whole model is torch's; of every kernel, interpreter = emitted code = TVM's own lowering.
+
+    What a front end gives is the same for all targets: devices take the model as it was read once.
+    """
+    program = None if target == "uir-cpu" else imported(name)
+    expect_right(check_model(name, "torch", "small", target, program=program))
     assert records
     for record in records.values():
         compare_record(record, TARGETS[target].target())
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].onnx])
+@pytest.mark.parametrize("name", asked(["minilm"], [name for name in MODELS if MODELS[name].onnx]))
 def test_model_through_onnx(name: str) -> None:
-    """A front end is tested once; other targets start from what the first route gives."""
+    """A front end is tested once; other targets start from what the first route gives.
+
+    tests/frontend reads every model through ONNX; all are compiled too with ``UIR_TEST_ALL=1``.
+    """
     expect_right(check_model(name, "onnx", "small", "uir-cpu"))

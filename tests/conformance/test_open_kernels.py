@@ -27,6 +27,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.compares_itself(but=("uir-cpu",))
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
     function = OPEN[name]

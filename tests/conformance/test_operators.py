@@ -29,7 +29,7 @@ TOGETHER = 12
 BATCHES = [QUICK[start : start + TOGETHER] for start in range(0, len(QUICK), TOGETHER)]
 #: One batch in so many is compared kernel by kernel (which doubles its time, and takes minutes of roi_align);
 #: all with ``UIR_TEST_ALL=1``.
-COMPARED = 3
+COMPARED = 6
 #: What stock TVM computes wrongly or not at all, and what once crashed.
 MENDED = (
     "argmax-float8_e4m3fn-2x1x3x4-last",

@@ -25,6 +25,7 @@ ERRORS = {"float32": 4e-6, "float16": 2.0**-11 * 1.01, "bfloat16": 2.0**-8 * 1.0
 LEAST = {"float32": 2.0**-125, "float16": 2.0**-25, "bfloat16": 2.0**-125}
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("dtype", ERRORS)
 @pytest.mark.parametrize("shape", SHAPES, ids="x".join(["{0[0]}", "{0[1]}"]).format)
 @pytest.mark.parametrize("target", TARGETS)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-import torch
 from tvm import tirx
-from uir_tvm import api, kernel_graph
+from uir_tvm import kernel_graph
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.registry import TARGETS
 
 from tests.extracted import extracted
 from tests.models import MODELS
+from tests.models.imported import imported
 
 from .entry import Entry
 from .recipes import HARDWARE
@@ -25,9 +25,7 @@ MACHINE = "cpu"
 @functools.cache
 def kernels(model: str) -> dict[str, tirx.PrimFunc]:
     """The kernels of a model by name."""
-    module, inputs = MODELS[model].build("small")
-    mod = api.import_model(torch.export.export(module, inputs))
-    return dict(kernel_graph.build(mod, TARGETS["uir-cpu"].target()).kernels)
+    return dict(kernel_graph.build(imported(model), TARGETS["uir-cpu"].target()).kernels)
 
 
 @functools.cache

@@ -8,15 +8,15 @@ import json
 from typing import Any
 
 import pytest
-import torch
 from tvm import relax
-from uir_tvm import frontend, kernel_graph
+from uir_tvm import kernel_graph
 from uir_tvm.errors import ArtifactError
 from uir_tvm.explain.unfused import borders
 from uir_tvm.target import registry
 
 from tests.kernel_graph.programs import check, constant, module
 from tests.models import MODELS
+from tests.models.imported import imported
 
 op = relax.op
 F32 = "float32"
@@ -24,10 +24,7 @@ F32 = "float32"
 
 def graph_of_small(name: str) -> dict[str, Any]:
     """The kernel graph of a small model, as JSON."""
-    module, inputs = MODELS[name].build("small")
-    with torch.no_grad():
-        mod = frontend.from_torch(torch.export.export(module, inputs))
-    return json.loads(kernel_graph.build(mod, registry.resolve("uir-cpu").target).to_json())
+    return json.loads(kernel_graph.build(imported(name), registry.resolve("uir-cpu").target).to_json())
 
 
 def pairs(graph: dict[str, Any]) -> set[tuple[int, int]]:

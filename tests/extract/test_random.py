@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import te, tirx
 
+from tests.asked import asked
+
 from .compare import check
 from .schedules import map_rows, prim
 
@@ -31,7 +33,7 @@ TEMPLATES = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=asked(12, 100), deadline=None)
 @given(
     st.sampled_from(sorted(TEMPLATES)),
     st.integers(1, 23),
@@ -48,7 +50,7 @@ def test_random_tiles(name, rows, cols, units, tile_rows, tile_cols, fuse):
     check(func, scheduled)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=asked(8, 60), deadline=None)
 @given(
     st.integers(1, 19), st.integers(1, 40), st.integers(1, 3), st.integers(1, 5), st.sampled_from([0, 1]),
     st.sampled_from([te.sum, te.max, te.min]),

@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import relax
 from uir_tvm.frontend import from_onnx, from_torch
 
+from tests.asked import asked
 from tests.frontend.stock import assert_close, operators, run
 from tests.models import MODELS, minilm
 
@@ -26,6 +27,9 @@ OPERATORS = frozenset(
     "sigmoid sqrt strided_slice sum take tanh where".split()
 )
 
+#: Models that stock TVM computes here: one of products, one of convolutions; all with ``UIR_TEST_ALL=1``.
+COMPUTED = asked(("minilm", "resnet"), tuple(MODELS))
+
 
 def through_onnx(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> onnx.ModelProto:
     """The module as an ONNX model, by PyTorch's exporter."""
@@ -36,9 +40,11 @@ def through_onnx(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> o
 
 @pytest.mark.parametrize("name", MODELS)
 def test_torch_import_keeps_the_numbers(name: str) -> None:
+    """By TVM's own lowering; tests/conformance compares the numbers of every model on every target."""
     module, inputs = MODELS[name].build("small")
     mod = from_torch(module, inputs)
-    assert_close(run(mod, inputs), [module(*inputs)], LIMIT)
+    if name in COMPUTED:
+        assert_close(run(mod, inputs), [module(*inputs)], LIMIT)
     assert set(operators(mod)) <= OPERATORS
 
 

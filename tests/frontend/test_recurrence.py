@@ -14,6 +14,9 @@ from torch import nn
 from uir_tvm import frontend
 from uir_tvm.errors import UnsupportedOperatorError
 from uir_tvm.frontend.recurrence import LONGEST, expand, is_recurrence
+from uir_tvm.target.registry import TARGETS
+
+from tests.asked import ALL
 
 #: Sums of float32 in another order, a few steps long.
 CLOSE: dict[str, float] = {"rtol": 1e-5, "atol": 2e-6}
@@ -52,10 +55,18 @@ def test_layers_of_torch(kind: Any, options: dict[str, Any]) -> None:
     assert kinds.count("recurrence") == directions
 
 
-@pytest.mark.parametrize("target", ["uir-cpu", "uir-cuda", "uir-ascend", "uir-bang"])
-@pytest.mark.parametrize("kind", LAYERS)
+#: One kind on all targets, the others where the library has them; all with ``UIR_TEST_ALL=1``.
+PLACES = [
+    (kind, target) for kind in LAYERS for target in TARGETS if kind is nn.LSTM or target == "uir-cpu" or ALL
+]
+
+
+@pytest.mark.parametrize(("kind", "target"), PLACES)
 def test_every_target(kind: Any, target: str) -> None:
-    """With states given, and two directions: steps are kernels where no library has them."""
+    """With states given, and two directions: steps are kernels where no library has them.
+
+    A device is given the steps as operators, by what `test_steps_one_by_one` tests of each kind.
+    """
     module, x = layer(kind, bidirectional=True), torch.randn(3, 2, 5)
     state = torch.randn(2, 2, 7)
     given = (x, (state, state * 2) if kind is nn.LSTM else state)
@@ -116,8 +127,9 @@ def test_layers_of_onnx(kind: Any) -> None:
 def test_steps_one_by_one() -> None:
     """`expand` leaves no call, and refuses what would be too many operators."""
     x = torch.randn(4, 3, 5)
-    mod = frontend.from_torch(layer(nn.GRU), (x,))
-    assert (calls(mod), calls(expand(mod))) == (1, 0)
+    for kind in LAYERS:
+        mod = frontend.from_torch(layer(kind), (x,))
+        assert (calls(mod), calls(expand(mod))) == (1, 0)
     assert calls(expand(mod, lambda call: True)) == 1
     long = frontend.from_torch(layer(nn.RNN, 1, 1), (torch.randn(LONGEST + 1, 1, 1),))
     with pytest.raises(UnsupportedOperatorError, match="1025 steps"):

@@ -29,12 +29,11 @@ MODELS = {
 def test_models_agree_with_torch(name: str) -> None:
     """Small models, kernels unscheduled: the graph alone is right, and as small as it should be."""
     torch = pytest.importorskip("torch")
-    from uir_tvm.frontend import from_torch
-
     from tests.models import MODELS as ENTRIES
+    from tests.models.imported import imported
 
     model, inputs = ENTRIES[name].build("small")
-    graph = build(from_torch(model, inputs))
+    graph = build(imported(name))
     assert (len(graph.library_ops), len(graph.custom_ops), len(graph.kernels)) == MODELS[name]
     assert graph.fallbacks == ()
     assert graph.fused_bytes < graph.unfused_bytes

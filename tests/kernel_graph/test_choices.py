@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -33,12 +35,17 @@ class Layer(torch.nn.Module):
 X = torch.randn(8, 32, generator=torch.Generator().manual_seed(2))
 
 
+@functools.cache
+def layer() -> tvm.IRModule:
+    """The layer, read once."""
+    return from_torch(torch.export.export(Layer().eval(), (X,)))
+
+
 def graph(chosen: dict[str, str] | None = None) -> tuple[KernelGraph, Choices]:
     """The layer's graph for a CPU, and what was asked while it was built."""
     threads.before_compiling()
-    mod = from_torch(torch.export.export(Layer().eval(), (X,)))
     with choosing(Choices(chosen)) as choices:
-        return kernel_graph.build(mod, registry.resolve("uir-cpu").target), choices
+        return kernel_graph.build(layer(), registry.resolve("uir-cpu").target), choices
 
 
 def computed(made: KernelGraph) -> np.ndarray:

@@ -16,6 +16,7 @@ from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.schedules import fallback
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import asked
 from tests.extracted import extracted
 
 from ..igraph.strategies import runnable_igraphs
@@ -39,7 +40,7 @@ def corner_inputs(graph: IGraph, seed: int) -> list[np.ndarray]:
     return out
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=asked(30, 200), deadline=None, suppress_health_check=SLOW)
 @given(runnable_igraphs(), st.integers(0, 2**16))
 def test_random_graphs_stay_equal(graph: IGraph, seed: int) -> None:
     result = optimize(graph)
@@ -51,7 +52,7 @@ def test_random_graphs_stay_equal(graph: IGraph, seed: int) -> None:
 def test_every_pass_by_itself(name: str) -> None:
     """No pass relies on those before it, and a second time it finds nothing new in these graphs."""
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
+    @settings(max_examples=asked(12, 100), deadline=None, suppress_health_check=SLOW)
     @given(runnable_igraphs(), st.integers(0, 2**16))
     def check(graph: IGraph, seed: int) -> None:
         once = optimize(graph, [name]).graph
@@ -69,7 +70,7 @@ def by_default(func: tirx.PrimFunc, hardware: HardwareModel) -> IGraph:
         return extracted(apply_default(func, hardware, (fallback.RECIPE,)), hardware)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=asked(20, 100), deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(programs(), st.integers(0, 2**16))
 def test_extracted_programs_stay_equal(program: Program, seed: int) -> None:
     """What extraction makes of random functions, as uir-cpu schedules them."""

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.asked import asked
+
 from ..device_targets import DEVICE_TARGETS
 from .check_program import check
 from .found import FOUND
@@ -20,8 +22,9 @@ from .strategies import programs
 LARGEST = 2000
 
 
+@pytest.mark.compares_itself
 @settings(
-    max_examples=40,
+    max_examples=asked(20, 100),
     deadline=None,
     derandomize=True,
     print_blob=True,
@@ -32,6 +35,7 @@ def test_random_function(program: Program, seed: int) -> None:
     check(program, seed)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("target", ["uir-cpu", *(row.name for row in DEVICE_TARGETS)])
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_before(name: str, target: str) -> None:

@@ -14,10 +14,12 @@ from uir_tvm.tune import ScheduleDatabase, key_of
 from uir_tvm.tune.budget import Budget
 from uir_tvm.tune.journal import Journal, Trial
 
+from tests.asked import asked
+
 from .fakes import COLUMNS, FakeMeasurer, fastest, seconds_of, session, tasks
 
-#: How often it is killed.
-KILLS = 50
+#: How often it is killed; fifty times with ``UIR_TEST_ALL=1``.
+KILLS = asked(10, 50)
 #: Seconds of a measurement, and part of what all of them take that a run lives at most.
 EACH, LIFE = 0.001, 0.25
 
@@ -55,7 +57,7 @@ def journalled(folder: pathlib.Path) -> list[str]:
 
 
 def test_killed_and_resumed(tmp_path: pathlib.Path) -> None:
-    """Fifty kills, each at a random moment; the last run of every database goes to the end.
+    """Kills, each at a random moment; the last run of every database goes to the end.
 
     The fake measurer writes what it measured into a log before it says so: all of it must be in the journal
     but for the one measurement whose result was on its way.

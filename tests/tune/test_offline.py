@@ -25,7 +25,7 @@ def subject(model: object, database: pathlib.Path) -> Subject:
 
 
 def test_out_and_back(tmp_path: pathlib.Path) -> None:
-    """What was measured is not sent again, and models take what was found faster."""
+    """What was measured is not sent again, nor taken for another model; models take what was found faster."""
     folder, database = tmp_path / "batch", tmp_path / "db"
     batch = export_candidates(subject(tiny.module(), database), folder, 4)
     assert sum(job.is_default for job in batch.jobs) == 1 and len(batch.jobs) == 5
@@ -34,6 +34,8 @@ def test_out_and_back(tmp_path: pathlib.Path) -> None:
     subprocess.run([sys.executable, folder / "run.py"], check=True, capture_output=True)
     summary = import_measured(subject(tiny.module(), database), folder)
     assert summary.resumed == 0 and summary.trials == 4 and "4 new results" in summary.ended
+    with pytest.raises(TuneError, match="of another model"):
+        import_measured(subject(model(), tmp_path / "other"), folder)
     again = import_measured(subject(tiny.module(), database), folder)
     assert again.trials == 0 and again.resumed == 4
     assert (again.before, again.after) == (summary.before, summary.after)
@@ -44,12 +46,3 @@ def test_out_and_back(tmp_path: pathlib.Path) -> None:
     more = export_candidates(subject(tiny.module(), database), tmp_path / "more", 4)
     digests = [{job.digest for job in made.jobs if not job.is_default} for made in (batch, more)]
     assert not digests[0] & digests[1]
-
-
-def test_another_model(tmp_path: pathlib.Path) -> None:
-    """A batch is refused for a model of other kernels."""
-    folder = tmp_path / "batch"
-    export_candidates(subject(tiny.module(), tmp_path / "db"), folder, 2)
-    subprocess.run([sys.executable, folder / "run.py"], check=True, capture_output=True)
-    with pytest.raises(TuneError, match="of another model"):
-        import_measured(subject(model(), tmp_path / "db"), folder)

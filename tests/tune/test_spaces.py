@@ -26,13 +26,20 @@ from uir_tvm.schedules.demo import TOLERANCE
 from uir_tvm.tune.mutator import options
 from uir_tvm.tune.spaces import DesignSpace, design_spaces, sampled_values
 
+from tests.asked import ALL, asked
 from tests.extracted import extracted
 
 from .recipe_kernels import HARDWARE, KERNELS, example
 
 #: What a combination of decisions may be refused with.
 REFUSALS = (ScheduleError, ExtractionError, VerifyError, TVMScheduleError)
-PAIRS = [(name, target) for name in KERNELS for target in HARDWARE]
+#: Each kernel on the processor and on one device, in turn; all on all with ``UIR_TEST_ALL=1``.
+PAIRS = [
+    (name, target)
+    for turn, name in enumerate(KERNELS)
+    for place, target in enumerate(HARDWARE)
+    if ALL or place in (0, 1 + turn % (len(HARDWARE) - 1))
+]
 
 
 def model(target: str) -> HardwareModel:
@@ -139,7 +146,7 @@ def decided(space: DesignSpace, index: Callable[[int], Any]) -> Trace:
 
 @seeded(7)
 @settings(
-    max_examples=60,
+    max_examples=asked(30, 200),
     deadline=None,
     database=None,
     phases=(Phase.generate,),

@@ -31,6 +31,8 @@ class _Entry:
     valid: tuple[str | None, ...]
     #: Whether the sources still hold what the iOp read.
     intact: bool
+    #: Of the pointers of its target and its sources.
+    names: frozenset[str]
 
 
 class KnownValues:
@@ -73,12 +75,17 @@ class Definitions(KnownValues):
             return None
         target = iop.target
         intact = all(s.pointer.level == "reg" and not may_meet(target, s) for s in iop.sources)
-        return _Entry(iop, place(target), valid(target), intact)
+        names = frozenset(piece.pointer.name for piece in (target, *iop.sources))
+        return _Entry(iop, place(target), valid(target), intact, names)
 
     def left(self, iop: IOp) -> Iterator[_Entry]:
         """The values that are still there; those of whose sources one is not are intact no more."""
         pieces = [piece for piece in written(iop) if piece.pointer.level == "reg"]
+        changed_names = {piece.pointer.name for piece in pieces}
         for entry in self.known:
+            if changed_names.isdisjoint(entry.names):
+                yield entry
+                continue
             if any(may_meet(entry.iop.target, piece) for piece in pieces):
                 continue
             changed = any(may_meet(s, piece) for s in entry.iop.sources for piece in pieces)

@@ -6,12 +6,16 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as seeded
 
+from tests.asked import asked
+
 from .kernel import lines, plan
 from .random_kernels import kernels
 from .simulator import findings
 
 _SETTINGS = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=asked(40, 300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -13,6 +13,7 @@ element a copy; so a nest of loops has few kinds of actions to handle:
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
@@ -67,6 +68,12 @@ class Action:
     indexed_rows: bool = False
     #: whether rows and columns of the iOp's own slices are exchanged in the domain
     is_swapped: bool = False
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """Of the pointers that it reads or writes."""
+        read = (access.access.pointer.name for access in self.reads)
+        return frozenset((self.write.pointer.name, *read, *(piece.pointer.name for piece in self.tables)))
 
     @property
     def row_key(self) -> tuple[Any, ...]:

@@ -73,9 +73,9 @@ def reads(action: Action) -> Iterable[tuple[StridedAccess, Domain]]:
 
 def conflict(first: Action, then: Action) -> Overlap:
     """The worst relation of two accesses of which one is a write: what keeps ``then`` behind ``first``."""
-    names = {piece.pointer.name for piece in (*first.tables, *then.tables)}
-    written = {first.write.pointer.name, then.write.pointer.name}
-    if names & written and _tables_meet(first, then):
+    if first.write.pointer.name not in then.names and then.write.pointer.name not in first.names:
+        return Overlap.DISJOINT
+    if _tables_meet(first, then):
         return Overlap.OTHER
     worst = Overlap.DISJOINT
     pairs = [(w, x) for w in writes(first) for x in (*reads(then), *writes(then))]

@@ -63,7 +63,9 @@ class _Part:
     @property
     def memories(self) -> list[IPointer]:
         """Pointers other than the graph's parameters that need memory: something is stored there."""
-        return [p for p in self.graph.pointers if _exists(p, self.nests, self.values)]
+        actions = (action for nest in self.nests for action in nest.actions)
+        stored = {action.write.pointer.name for action in actions if self.values.stored(action)}
+        return [p for p in self.graph.pointers if p.name in stored]
 
 
 def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -296,15 +298,6 @@ def _all_nests(planned: Sequence[RowNest | _Repeat]) -> Iterator[RowNest]:
             yield from _all_nests(node.body)
         else:
             yield node
-
-
-def _exists(pointer: IPointer, nests: list[RowNest], values: OperandValues) -> bool:
-    """Whether a pointer needs memory: something is stored there."""
-    return any(
-        action.write.pointer.name == pointer.name and values.stored(action)
-        for nest in nests
-        for action in nest.actions
-    )
 
 
 def _without_overlap(graph: IGraph) -> IGraph:
