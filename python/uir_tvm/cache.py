@@ -78,6 +78,37 @@ class Cache:
                     return content
         return None
 
+    def used(self, key: bytes, suffix: str) -> None:
+        """Let a file be the last that `trim` takes."""
+        for folder in self._readable():
+            with contextlib.suppress(OSError):
+                os.utime(folder / f"{_stem(key)}{suffix}")
+
+    def path(self) -> pathlib.Path:
+        """Its folder; ToolchainError where the user has none."""
+        try:
+            return _root() / self.name
+        except OSError as error:
+            raise _no_room(error) from error
+
+    def size(self) -> int:
+        """Bytes of its files."""
+        with contextlib.suppress(OSError):
+            return sum(each.stat().st_size for each in self.path().iterdir())
+        return 0
+
+    def trim(self, limit: int) -> None:
+        """Take away the files that were used least lately, until the others take at most so many bytes."""
+        with contextlib.suppress(OSError), self._using_own() as folder:
+            rows = [(each.stat(), each) for each in folder.iterdir()]
+            found = sorted(rows, key=lambda row: row[0].st_mtime_ns)
+            total = sum(state.st_size for state, _ in found)
+            for state, path in found:
+                if total <= limit:
+                    break
+                path.unlink(missing_ok=True)
+                total -= state.st_size
+
     def keep(self, key: bytes, content: bytes, suffix: str) -> pathlib.Path:
         """Write a file, whole or not at all, where `find` finds it; at least until this process ends.
 

@@ -42,7 +42,7 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
-from .options import DEFAULT_TARGET, DEVICES, EQUIVALENCE
+from .options import DEFAULT_TARGET, DEVICES, EQUIVALENCE, KERNEL_CACHES
 
 __all__ = ["compile_progress", "main"]
 
@@ -131,6 +131,13 @@ def main() -> None:
     help="A folder of measured schedules (`uir db`): kernels that it knows take their fastest one; "
     "`shipped`: that of the package. Default: UIR_DATABASE, else none.",
 )
+@click.option(
+    "--kernel-cache",
+    type=click.Choice(KERNEL_CACHES),
+    help="Where kernels that were compiled before are found again: on disk, in the folder `kernels` of "
+    "UIR_CACHE_DIR (default ~/.cache/uir_tvm), of at most UIR_KERNEL_CACHE_MB; in this process' memory; or "
+    "nowhere. Default: UIR_KERNEL_CACHE, else disk.",
+)
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @click.option(
     "--strict", is_flag=True, help="Refuse operators that PyTorch would compute at run time, by name."
@@ -195,9 +202,7 @@ def compile_command(
     destination = output or model.with_suffix(".uir")
     check_destination(destination)
     defaults = CompileOptions()
-    toolkits: dict[str, Any] = {
-        name: version or getattr(defaults, name) for name, version in versions.items()
-    }
+    others: dict[str, Any] = {name: version or getattr(defaults, name) for name, version in versions.items()}
     options = CompileOptions(
         verify=verify,
         equivalence=equivalence or _level(ctx, defaults.equivalence),
@@ -209,7 +214,7 @@ def compile_command(
         device=device or defaults.device,
         database=database or defaults.database,
         specialize=[sizes_of((text,), "--specialize") for text in specialized],
-        **toolkits,
+        **others,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:

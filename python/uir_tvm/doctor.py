@@ -8,9 +8,10 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 
+from . import environment, kernel_cache
 from ._native import REQUIRED, library_path
 from .errors import UirError
-from .options import VARIABLES
+from .options import KERNEL_CACHES, VARIABLES
 from .target_facts import Facts
 
 #: Package -> what it is needed for (the pinned pair has its own check).
@@ -32,6 +33,7 @@ def checkup() -> list[dict[str, str]]:
     rows.append(_guarded("native library", lambda: str(library_path())))
     rows.append(_guarded("CPU matrix library", _blas))
     rows.append(_guarded("hardware model", _host))
+    rows.append(_guarded("kernel cache", _kernels))
     for checks in Facts[Mapping[str, Callable[[], str]]]("checks").values():
         rows += [_found(name, check) for name, check in checks.items()]
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
@@ -85,6 +87,14 @@ def _blas() -> str:
 
     found = cpu.available()
     return f"{found.name} {found.version}"
+
+
+def _kernels() -> str:
+    place = environment.text("UIR_KERNEL_CACHE", KERNEL_CACHES[0])
+    if place != KERNEL_CACHES[0]:
+        return place
+    megabytes = environment.kernel_cache_bytes() >> 20
+    return f"{kernel_cache.FOLDER.size() / 2**20:.1f} of {megabytes} MiB in {kernel_cache.FOLDER.path()}"
 
 
 def _host() -> str:

@@ -44,6 +44,12 @@ def cache_dir() -> pathlib.Path:
     return (folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "uir_tvm"
 
 
+def kernel_cache_bytes() -> int:
+    """What kept kernels may take on disk: ``UIR_KERNEL_CACHE_MB``, else 512 MiB."""
+    value = text("UIR_KERNEL_CACHE_MB")
+    return (int(value) if value.isdigit() else 512) << 20
+
+
 def device() -> str:
     """Where kernels of a device run by default: ``UIR_DEVICE``, else auto."""
     return text("UIR_DEVICE", "auto")

@@ -84,7 +84,9 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
     name, why = record.name, record.fallback
     attempts = [attempt.to_json() for attempt in record.attempts]
     phases, code = record.num_phases, _code_of(record)
-    return KernelInfo(name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts)
+    return KernelInfo(
+        name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts, record.kept
+    )
 
 
 def with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:

@@ -35,13 +35,19 @@ VARIABLES = {
     },
     "UIR_DEVICE": "auto, model or a device (`uir targets`): where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads on the CPU (default: the CPUs this process may use)",
-    "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
+    "UIR_CACHE_DIR": "compiled kernels, and what compilers made of emitted sources, are kept there (default: "
+    "~/.cache/uir_tvm)",
+    "UIR_KERNEL_CACHE": "disk, memory or off: where compiled kernels are found again (default: disk)",
+    "UIR_KERNEL_CACHE_MB": "how much kept kernels may take on disk; those used last stay (default: 512)",
     **{name: meaning for record in records().values() for name, meaning in record.variables.items()},
 }
 
 
 #: Where kernels may run: the places of all targets (`uir_tvm.target.place`), and the choice among them.
 DEVICES = ("auto", *dict.fromkeys(name for row in records().values() for name in row.devices), "model")
+
+#: Where kernels that were compiled before are found again.
+KERNEL_CACHES = ("disk", "memory", "off")
 
 #: How much of every iGraph is compared with what it stands for.
 EQUIVALENCE = ("none", "sampled", "full")
@@ -159,6 +165,10 @@ class CompileOptions:
     specialize : sequence of mapping of str to int
         For a model that leaves sizes open: sizes of all its symbols, for each of which it is compiled at once
         (``[{"n": 1}, {"n": 128}]``). A `SpecializedExecutable` with these can be saved.
+    kernel_cache : str
+        Where kernels that were compiled before are found again (`uir_tvm.kernel_cache`): on ``disk`` and in
+        memory, in the ``memory`` of this process alone, or nowhere (``off``); default: ``UIR_KERNEL_CACHE``,
+        else disk. Their folder is ``kernels`` in ``UIR_CACHE_DIR``, of at most ``UIR_KERNEL_CACHE_MB`` (512).
     cann, cncc : str
         And so on, an option for each of `TOOLKITS`: for which version of the vendor's toolkit its target
         prints; default: its variable, ``UIR_CANN``, else the toolkit's default.
@@ -192,6 +202,14 @@ class CompileOptions:
         "way to treat a fault of the compiler",
         "CompileOptions.faults",
         "raise is for tests of the compiler; everybody else's kernels fall back",
+    )
+    kernel_cache: str = _choice(
+        "UIR_KERNEL_CACHE",
+        KERNEL_CACHES,
+        "disk",
+        "place where kernels are kept",
+        "CompileOptions.kernel_cache, --kernel-cache",
+        "disk keeps them for later processes too, memory for this one, off compiles all anew",
     )
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)

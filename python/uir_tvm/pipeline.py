@@ -19,13 +19,14 @@ import logging
 import pathlib
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
 from tvm import tirx
 
+from . import kernel_cache
 from .dump_files import file_stem
 from .errors import ArtifactError, DatabaseError, NoRecipeError, UirError, first_line
 from .one_at_a_time import one_at_a_time
@@ -241,6 +242,20 @@ def _best(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecor
 
 
 def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
+    """The record that is kept of this kernel; else what recipes make, which is kept."""
+    key = kernel_cache.key_of(func, label, context)
+    if key is None:
+        return _made(func, label, context)
+    start, record = time.perf_counter(), kernel_cache.find(key, func, context.options)
+    if record is None:
+        record = _made(func, label, context)
+        kernel_cache.keep(key, record, context.options)
+        return record
+    record.seconds = {"kept": time.perf_counter() - start}
+    return _through(record, context, STAGES[-1:]) if STAGES[-1].name not in record.products else record
+
+
+def _made(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
     """The record of the first candidate of which a kernel can be made; else of the first candidate."""
     from .schedule.driver import Driver
 
@@ -260,9 +275,9 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
     return record
 
 
-def _through(record: KernelRecord, context: StageContext) -> KernelRecord:
+def _through(record: KernelRecord, context: StageContext, stages: Sequence[Stage] = STAGES) -> KernelRecord:
     """One PrimFunc through the stages."""
-    for stage in STAGES:
+    for stage in stages:
         start = time.perf_counter()
         product = _override(stage, record, context)
         try:

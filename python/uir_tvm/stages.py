@@ -29,6 +29,7 @@ from .refusal import Attempt, Refusal
 
 if TYPE_CHECKING:
     from .optimize import Optimized, PassRecord
+    from .optimize.kept_step import KeptStep
     from .schedule.driver import Candidate
     from .verify import Equivalence
 
@@ -57,7 +58,9 @@ class KernelRecord:
     #: Whether a stage lacked room for its tiles.
     lacked_room: bool = False
     #: What each of the passes did that every extracted graph goes through (`uir_tvm.optimize.FIRST`).
-    first_steps: tuple[PassRecord, ...] = ()
+    first_steps: tuple[PassRecord | KeptStep, ...] = ()
+    #: Where the whole record comes from: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
+    kept: str = ""
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
 
@@ -78,7 +81,7 @@ class KernelRecord:
         return None if made is None else made.graph
 
     @property
-    def steps(self) -> tuple[PassRecord, ...]:
+    def steps(self) -> tuple[PassRecord | KeptStep, ...]:
         """What each pass did, the first ones too; none where the optimised graph came from the user."""
         made = self.products.get("optimize")
         return () if made is None else made.steps

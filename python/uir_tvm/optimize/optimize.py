@@ -16,6 +16,7 @@ from ..igraph.nodes import IGraph
 from ..igraph.text import print_igraph
 from ..verify import verify
 from .figures import Figures, figures
+from .kept_step import KeptStep
 from .passes import Pass, select
 
 log = logging.getLogger(__name__)
@@ -85,10 +86,10 @@ class Optimized:
     """A graph, and how it came about: one step per pass that ran."""
 
     graph: IGraph
-    steps: tuple[PassRecord, ...] = ()
+    steps: tuple[PassRecord | KeptStep, ...] = ()
 
     @property
-    def faults(self) -> tuple[PassRecord, ...]:
+    def faults(self) -> tuple[PassRecord | KeptStep, ...]:
         """The passes whose result was refused."""
         return tuple(step for step in self.steps if step.fault)
 

@@ -50,6 +50,8 @@ class KernelInfo:
     code: Mapping[str, Any] = attrs.field(factory=dict)
     #: Every candidate that was tried: the fields of `uir_tvm.refusal.Attempt`.
     attempts: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
+    #: Where it was found again: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
+    kept: str = ""
 
 
 @attrs.frozen
@@ -287,6 +289,9 @@ class Executable:
             "candidates_refused": [
                 {"kernel": k.name, **attempt} for k in kernels for attempt in k.attempts if attempt["refused"]
             ],
+            "kernel_cache": {
+                place or "made": sum(k.kept == place for k in kernels) for place in ("memory", "disk", "")
+            },
             "seconds": dict(self.info.seconds),
         }
         if explain:
