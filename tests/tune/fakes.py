@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pathlib
 import time
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
+from tvm import tirx
 from tvm.s_tir import Schedule
 from uir_tvm.target import registry
 from uir_tvm.tune.budget import Budget
@@ -48,6 +50,12 @@ def fastest(name: str) -> int:
     return min(COLUMNS, key=lambda columns: seconds_of(name, columns))
 
 
+@functools.cache
+def _scheduled(func: tirx.PrimFunc, columns: int) -> Schedule:
+    """Of each kernel and decision one schedule, which nobody changes."""
+    return scheduled(func, columns)
+
+
 @attrs.frozen(eq=False)
 class FakeCandidate:
     """A tile of so many columns."""
@@ -67,7 +75,7 @@ class FakeCandidate:
 
     @property
     def sch(self) -> Schedule:
-        return scheduled(self.task.func, self.columns)
+        return _scheduled(self.task.func, self.columns)
 
     def job(self, *, seed: int = 0, settings: Settings = DEFAULTS) -> Job:
         decisions = {"columns": self.columns}

@@ -19,7 +19,7 @@ from tests.asked import asked
 from .fakes import COLUMNS, FakeMeasurer, fastest, seconds_of, session, tasks
 
 #: How often it is killed; fifty times with ``UIR_TEST_ALL=1``.
-KILLS = asked(10, 50)
+KILLS = asked(20, 50)
 #: Seconds of a measurement, and part of what all of them take that a run lives at most.
 EACH, LIFE = 0.001, 0.25
 

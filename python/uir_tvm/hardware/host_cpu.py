@@ -85,7 +85,13 @@ def caches(sysfs: Path = SYSFS) -> Caches:
 
     A cache that several of this process's CPUs share is divided among them in L1 and L2.
     """
-    return _from_sysfs(sysfs, cpus()) or _from_lscpu() or SMALLEST
+    return _caches(sysfs, tuple(cpus()))
+
+
+@cache
+def _caches(sysfs: Path, allowed: tuple[int, ...]) -> Caches:
+    """Read once: they stay, but for which CPUs a process may run on."""
+    return _from_sysfs(sysfs, list(allowed)) or _from_lscpu() or SMALLEST
 
 
 def vectors(flags: frozenset[str] | None = None) -> Vectors:
