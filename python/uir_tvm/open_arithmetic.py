@@ -20,6 +20,11 @@ def structure(value: Any) -> Any:
     return ("open", value.terms) if isinstance(value, OpenSize) else value
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether sizes, or shapes, are equal for all sizes: where "no" is right too, nothing need be asked."""
+    return bool(structure(a) == structure(b))
+
+
 def divides(divisor: AnySize, size: AnySize) -> bool:
     """Whether one divides the other; of open sizes whether it does whatever they are."""
     rest = size % divisor

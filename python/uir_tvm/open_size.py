@@ -69,6 +69,7 @@ class SizeSpace:
         self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
         #: What stands for a symbol where a size is handed to TVM.
         self._variables: dict[str, Any] = {}
+        self._keeps = True
         self._conditions: dict[tuple[Terms, str], Condition] = {}
         #: Quotients, remainders and minima by the name that they have in monomials.
         self._parts: dict[str, tuple[str, Any, Any]] = {}
@@ -188,6 +189,15 @@ class SizeSpace:
         """Answer by representatives alone from now on."""
         self._met = None
 
+    @contextlib.contextmanager
+    def only_telling(self) -> Iterator[None]:
+        """Keep no conditions inside: answers are for reports, and nothing is made with them."""
+        self._keeps = False
+        try:
+            yield
+        finally:
+            self._keeps = True
+
     # What is asked of sizes.
 
     def is_zero(self, size: OpenSize) -> bool:
@@ -224,6 +234,8 @@ class SizeSpace:
         return holds
 
     def _keep(self, size: Any, relation: str) -> None:
+        if not self._keeps:
+            return
         self._conditions.setdefault((size.terms, relation), Condition(size, relation))
         if relation == ">=":
             self._narrow(size)

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 import attrs
 import tvm
@@ -17,7 +17,7 @@ from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
-from ..open_size import SizeSpace, reading_open_sizes
+from ..open_size import SizeSpace, open_sizes, reading_open_sizes
 from ..shared_constants import shared_constants
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
@@ -27,6 +27,7 @@ from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
 from .kept_zeros import keep_zeros
+from .kernel_maker import SPECIALIZED, KernelMaker
 from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
@@ -112,27 +113,6 @@ def assemble(given: GroupedProgram, target: tvm.target.Target) -> KernelGraph:
     """The second half of `build`, in numbers (`GroupedProgram.at`)."""
     with lowering_for([str(key) for key in target.keys]):
         return assembled(given)
-
-
-class KernelMaker(Protocol):
-    """What makes kernels of a program whose sizes are open."""
-
-    def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
-        """Why no kernel for all sizes can be made of a function; empty where one was."""
-
-    def later(self, kernel: Kernel, signature: str) -> OpenCall:
-        """How a kernel is called that is compiled for the sizes of a call."""
-
-
-class OpenCall(Protocol):
-    """A kernel that is compiled for the sizes of a call."""
-
-    def to_json(self) -> str:
-        """The name under which it is."""
-
-
-#: The packed function that calls a kernel of `SpecializedOp`: (inputs, name, sizes, outputs).
-SPECIALIZED = "uir.runtime.specialized"
 
 
 @one_at_a_time
@@ -239,7 +219,9 @@ class _Assembly:
         nodes: list[Node] = []
         for group in groups:
             nodes.extend(self._nodes(group))
-        why_not = not_fused(self.parts, fusion, self.table, self.decisions)
+        space = open_sizes()
+        with contextlib.nullcontext() if space is None else space.only_telling():
+            why_not = not_fused(self.parts, fusion, self.table, self.decisions)
         return KernelGraph(
             tuple(nodes),
             tuple(self.tensor(value) for value in self.program.inputs),

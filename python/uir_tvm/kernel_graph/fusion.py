@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from attrs import frozen
 
+from ..open_arithmetic import same
 from .operator_groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
 from .program import Op, Program, View, compose
@@ -252,9 +254,9 @@ class Fusion:
 
     def _reshaped(self, op: Op, shape: tuple[int, ...], role: Role) -> Fit | None:
         """The operator in another shape of as many elements."""
-        if op.shape == shape:
+        if same(op.shape, shape):
             return Fit(op.operands, shape, role)
-        if not op.kind.reshapable or len(op.results) != 1:
+        if not op.kind.reshapable or len(op.results) != 1 or not same(prod(op.shape), prod(shape)):
             return None
         operands = [view.reshape(shape) for view in op.operands]
         kept = [view for view in operands if view is not None]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -16,6 +17,7 @@ from tvm import relax, te, tirx
 from ..bound_kernel import symbols_in
 from ..errors import UnsupportedOperatorError
 from ..frontend.relax_view import integers
+from ..open_arithmetic import same
 from ..open_size import OpenSize, SizeSpace, expression, expressions, open_sizes
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .operator_groups import OperatorGroup, final_hero
@@ -80,11 +82,14 @@ def _is_immediate(view: View) -> bool:
 def _parameter_shape(views: Sequence[View]) -> tuple[int, ...]:
     """A shape of the buffer in which every reading is an affine index along axes."""
     base = views[0].base
-    candidates = [view.shape for view in views if view.layout == Layout.contiguous(view.shape)]
-    candidates.append(base.shape)
-    candidates += [shape for view in views if (shape := factored_shape(view.layout, base.size)) is not None]
-    for shape in candidates:
-        if prod(shape) == base.size and all(digits(view.layout, shape) is not None for view in views):
+    whole = [view.shape for view in views if view.layout == Layout.contiguous(view.shape)]
+    factored = (factored_shape(view.layout, base.size) for view in views)
+    for shape in itertools.chain(whole, [base.shape], factored):
+        if (
+            shape is not None
+            and same(prod(shape), base.size)
+            and all(digits(view.layout, shape) is not None for view in views)
+        ):
             return shape
     return (base.size,)
 
@@ -166,7 +171,7 @@ class _Emitter:
                 primfunc_name_hint="view",
             )
         var, shape = self.values[view.base]
-        if view.shape == shape and view.layout == Layout.contiguous(shape):
+        if same(view.shape, shape) and view.layout == Layout.contiguous(shape):
             return var
         if self.space is not None:
             return self._open_view(view, shape, var)

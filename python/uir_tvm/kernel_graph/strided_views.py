@@ -13,7 +13,7 @@ from math import prod
 
 from attrs import field, frozen
 
-from ..open_arithmetic import divides, structure
+from ..open_arithmetic import divides, same, structure
 
 Atom = tuple[int, int]
 Dim = tuple[Atom, ...]
@@ -105,7 +105,7 @@ class Layout:
     def slice(self, axis: int, begin: int, extent: int, step: int = 1) -> Layout | None:
         """``extent`` elements of one dimension from ``begin``; None where its atoms cannot express it."""
         dim = self.dims[axis]
-        if begin == 0 and step == 1 and extent == self.shape[axis]:
+        if same(begin, 0) and same(step, 1) and same(extent, self.shape[axis]):
             return self
         if len(dim) > 1:
             return self._slice_composite(axis, begin, extent, step)
