@@ -16,7 +16,7 @@ from torch.export import Dim
 from uir_tvm.errors import UnsupportedOperatorError
 from uir_tvm.kernel_graph import kernel_steps
 from uir_tvm.runtime import sized_executable
-from uir_tvm.runtime.open_kernels import KernelBySizes, OpenKernels
+from uir_tvm.runtime.open_kernels import SLOW, KernelBySizes, OpenKernels
 
 TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend", "uir-bang")
 WIDTH = 24
@@ -159,3 +159,25 @@ def test_memory_of_few_shapes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     memory.ask((100,))
     memory.ask((100,))
     assert cleared == [1]
+
+
+class Softmax(nn.Module):
+    """Rows of an open length."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(x, -1)
+
+
+@pytest.mark.parametrize("target", ["uir-cpu", "uir-ascend"])
+def test_rows_of_open_length_have_one_kernel_where_that_is_as_fast(target: str) -> None:
+    rows, columns = Dim("n", min=1, max=64), Dim("m", min=2, max=128)
+    options = uir_tvm.CompileOptions(device="auto" if target == "uir-cpu" else "model")
+    exe = uir_tvm.compile(
+        Softmax(), target, args=(torch.randn(3, 7),), dynamic_shapes=({0: rows, 1: columns},), options=options
+    )
+    for shape in ((3, 7), (5, 65)):
+        given = torch.randn(*shape)
+        np.testing.assert_allclose(exe(given).numpy(), torch.softmax(given, -1).numpy(), rtol=0, atol=2e-6)
+    (program,) = exe.report()["programs"]
+    assert program["kernels_for_all_sizes"] == (1 if target == "uir-cpu" else 0)
+    assert [each["reason"] for each in program["kernels_by_sizes"]] == ([] if target == "uir-cpu" else [SLOW])

@@ -152,7 +152,9 @@ def map_to_units(
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
     if is_open_loop(sch, numbered):
-        pid, lid = _deal_open(sch, hw, numbered, groups, units, group_size)
+        # who walks a dimension has enough to do
+        turns = 1 if walked else space_of(hw).open_turns
+        pid, lid = _deal_open(sch, hw, numbered, groups, units, group_size, turns)
     elif sampled:
         # where more groups are given than run at once there are as many as tiles fill
         follow = not isinstance(groups, Choice) and groups > groups_at_once(hw, units)
@@ -216,7 +218,7 @@ def _deal_members(
 
 
 def _deal_open(
-    sch: Schedule, hw: HardwareModel, numbered: Any, groups: int, units: int, group_size: int
+    sch: Schedule, hw: HardwareModel, numbered: Any, groups: int, units: int, group_size: int, most: int
 ) -> tuple[Any, Any]:
     """The same where sizes decide the number of tiles: as many groups as these fill, a few for each unit.
 
@@ -224,7 +226,7 @@ def _deal_open(
     """
     tiles, least_work = loop_extent(sch, numbered), space_of(hw).serial_work
     turns = tiles * group_size // max(1, groups * units)
-    each = max(1, min(turns, space_of(hw).open_turns))
+    each = max(1, min(turns, most))
     pid, lid = _deal_members(sch, numbered, None, units, each, group_size)
     if least_work:
         work = total_work(leaf_blocks(sch)) * each // tiles

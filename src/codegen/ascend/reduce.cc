@@ -111,8 +111,15 @@ void Convert(Emitter& e, const Tile& target, const Tile& source, const Bound& ro
 }
 
 Tile FromRow(Tile tile, const Bound& row) {
+  if (row.text == "0") return tile;
   // the tensor starts later, the offset stays: regions are those of the whole tile
-  if (row.text != "0") tile.tensor += "[" + (row * tile.row_stride).text + "]";
+  Bound first = row;
+  if (row.most() >= tile.rows) {
+    // behind the last row no row is valid, and there is no tensor
+    first.text = "(" + row.text + " < " + std::to_string(tile.rows) + " ? " + row.text + " : 0)";
+    first.precedence = Precedence::kAtom;
+  }
+  tile.tensor += "[" + (first * tile.row_stride).text + "]";
   return tile;
 }
 
