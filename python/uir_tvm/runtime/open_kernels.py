@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
-import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -26,6 +24,7 @@ from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace
 from ..options import CompileOptions
 from ..schedule.tile_facts import space_of
+from .kernel_errors import note
 
 log = logging.getLogger(__name__)
 
@@ -177,24 +176,6 @@ class KernelBySizes:
         return run
 
 
-#: What a kernel that cannot be compiled raised, by thread: the virtual machine keeps its text alone.
-_FAILED = threading.local()
-
-
-@contextlib.contextmanager
-def failing() -> Iterator[None]:
-    """Let an error of a kernel that is compiled inside keep its class, though it crosses TVM's machine."""
-    _FAILED.error = None
-    try:
-        yield
-    except Exception as error:
-        if _FAILED.error is not None and _FAILED.error is not error:
-            raise _FAILED.error from None
-        raise
-    finally:
-        _FAILED.error = None
-
-
 _KERNELS: weakref.WeakValueDictionary[str, KernelBySizes] = weakref.WeakValueDictionary()
 
 
@@ -214,7 +195,7 @@ def _specialize(name: str, sizes: Any) -> Any:
     try:
         return tvm_ffi.convert(kernel.make(tuple(int(size) for size in sizes)))
     except Exception as error:
-        _FAILED.error = error
+        note(error)
         raise
 
 

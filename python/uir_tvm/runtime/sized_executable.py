@@ -14,7 +14,7 @@ import tvm_ffi
 from ..open_size import OpenSize, at
 from ..symbolic_shapes import Sizes
 from .executable import Executable, ModelInfo
-from .open_kernels import failing
+from .kernel_errors import failing
 from .tensors import TensorSpec
 
 #: Shapes whose memory is kept: TVM's pool gives a block only to those who ask for just its size.
