@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from uir_tvm.errors import IGraphError
-from uir_tvm.igraph import Affine, affine, parse_igraph, var
+from uir_tvm.igraph import Affine, affine, var
 from uir_tvm.igraph.bound import compile_affine
-from uir_tvm.igraph.coordinates import address, coordinates_of, joined_dims, strides, walked_apart
+from uir_tvm.igraph.coordinates import address, coordinates_of, joined_dims, strides
 from uir_tvm.igraph.space import Size, Space
 
 from .strategies import affines
@@ -98,20 +98,3 @@ def test_addresses_that_do_not_part_are_not_known() -> None:
     assert coordinates_of(T * var("pid"), (T, S), space) is None
     assert coordinates_of(S * var("pid"), (T, 2 * S), space) is None
     assert coordinates_of(var("pid") * (S + 1), (T, S + 1), space) is None
-
-
-@pytest.mark.parametrize(("offset", "apart"), [("m*pid + 4*l", 1), ("m*pid + m*l", 2), ("4*l", 1)])
-def test_loops_that_go_on_by_sizes(offset: str, apart: int) -> None:
-    text = f"""
-    hardware h {{ kind = cpu num_groups = 4 num_units = 2 reg_bytes = 99 sram_bytes = 99 vector_bytes = 32 }}
-    igraph rows on h parallel (n, 1) {{
-      size n = [1, 1000]
-      size m = [1, 64]
-      x = iPointer(dram, fp32, (n, m), inout)
-      a = iPointer(reg, fp32, 16)
-      for l in 2 {{
-        move.dram.reg.fp32 a[0; (1,4); (4,1)], x[{offset}; (1,4); (4,1)]
-      }}
-    }}
-    """
-    assert walked_apart(parse_igraph(text)) == apart

@@ -16,7 +16,7 @@ from torch.export import Dim
 from uir_tvm.errors import UnsupportedOperatorError
 from uir_tvm.kernel_graph import kernel_steps
 from uir_tvm.runtime import sized_executable
-from uir_tvm.runtime.open_kernels import SLOW, KernelBySizes, OpenKernels
+from uir_tvm.runtime.open_kernels import KernelBySizes, OpenKernels
 
 TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend", "uir-bang")
 WIDTH = 24
@@ -169,7 +169,7 @@ class Softmax(nn.Module):
 
 
 @pytest.mark.parametrize("target", ["uir-cpu", "uir-ascend"])
-def test_rows_of_open_length_have_one_kernel_where_that_is_as_fast(target: str) -> None:
+def test_rows_of_open_length_have_one_kernel(target: str) -> None:
     rows, columns = Dim("n", min=1, max=64), Dim("m", min=2, max=128)
     options = uir_tvm.CompileOptions(device="auto" if target == "uir-cpu" else "model")
     exe = uir_tvm.compile(
@@ -179,5 +179,4 @@ def test_rows_of_open_length_have_one_kernel_where_that_is_as_fast(target: str) 
         given = torch.randn(*shape)
         np.testing.assert_allclose(exe(given).numpy(), torch.softmax(given, -1).numpy(), rtol=0, atol=2e-6)
     (program,) = exe.report()["programs"]
-    assert program["kernels_for_all_sizes"] == (1 if target == "uir-cpu" else 0)
-    assert [each["reason"] for each in program["kernels_by_sizes"]] == ([] if target == "uir-cpu" else [SLOW])
+    assert program["kernels_for_all_sizes"] == 1 and not program["kernels_by_sizes"]

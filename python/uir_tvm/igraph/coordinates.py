@@ -12,12 +12,10 @@ element: what is asked of addresses can be asked of coordinates.
 from __future__ import annotations
 
 import functools
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from .affine import Affine, Term, affine, var
-from .nodes import IGraph
 from .space import Space
 
 
@@ -89,16 +87,6 @@ def coordinates_of(offset: Affine, dims: Sequence[Affine], space: Space) -> tupl
     if not left.is_affine:
         return None
     return (*out, space.fold(left))
-
-
-def walked_apart(graph: IGraph) -> int:
-    """How many rounds of loops that go on by sizes in dram a unit has at most: each a transfer of its own."""
-    most = 1
-    for iop, loops in graph.walk():
-        for piece in iop.slices():
-            apart = piece.offset.multiplied
-            most = max(most, math.prod(int(loop.extent) for loop in loops if str(loop.var) in apart))
-    return most
 
 
 def _factors(term: Term) -> tuple[int, list[str], Affine | None]:

@@ -16,24 +16,18 @@ import tvm_ffi
 from .. import pipeline
 from ..bound_kernel import symbols_in
 from ..errors import ArtifactError, OpaqueFunctionError, last_line
-from ..igraph.coordinates import walked_apart
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
 from ..kernel_graph import Kernel, kernels_at
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace
 from ..options import CompileOptions
-from ..schedule.tile_facts import space_of
 from .kernel_errors import note
 
 log = logging.getLogger(__name__)
 
 #: Numbers in the names of kernels, which are one process's.
 _NUMBERS = itertools.count()
-
-
-#: Why a kernel for all sizes that could be made is not taken.
-SLOW = "each unit would take rows that lie apart by sizes one by one: a kernel for given sizes deals them out"
 
 
 class OpenKernels:
@@ -74,9 +68,6 @@ class OpenKernels:
                 self.records[name] = pipeline.try_kernel(given, self._target, name)
         record = self.records[name]
         refusal = record.refusal
-        if is_open and _is_slow(record):
-            del self.records[name]
-            return SLOW
         if not is_open or refusal is None:
             return ""
         if isinstance(refusal.error, OpaqueFunctionError) and self._built_by_tvm(name, function):
@@ -113,14 +104,6 @@ class OpenKernels:
             weakref.finalize(made, _forget, name)
             self.calls[signature] = made
         return self.calls[signature]
-
-
-def _is_slow(record: pipeline.KernelRecord) -> bool:
-    """Whether a kernel for all sizes takes several times as long as one for the sizes of a call."""
-    graph = record.optimized
-    if record.refusal is not None or graph is None:
-        return False
-    return walked_apart(graph) > space_of(graph.hardware).walked_apart
 
 
 @attrs.define(eq=False, weakref_slot=True)

@@ -53,9 +53,6 @@ class TileSpace:
         places on chip.
     open_turns : int
         Most tiles that a unit takes in one loop where sizes decide how many tiles there are.
-    walked_apart : int
-        Most rows that lie apart by sizes which a unit of a model's kernel for all sizes takes one by one;
-        with more the kernel is made for the sizes of a call, and takes many at once, or has many units.
     even : bool
         Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
         a tile is still a whole transfer (the model's ``transfer_bytes``).
@@ -81,7 +78,6 @@ class TileSpace:
     transposed: Mapping[int, tuple[int, int]]
     stages: int = 1
     open_turns: int = 1
-    walked_apart: int = 1
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0

@@ -19,7 +19,6 @@ TILES = TileSpace(
     row_values=0,
     sets=(1,),
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
-    walked_apart=2**31 - 1,
     vectors=(0.5, 1, 2, 4),
 )
 #: A core keeps a tile of scores in L1 (32 x 128 fp32).
