@@ -275,9 +275,11 @@ def _made(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecor
     return record
 
 
-def _through(record: KernelRecord, context: StageContext, stages: Sequence[Stage] = STAGES) -> KernelRecord:
-    """One PrimFunc through the stages."""
-    for stage in stages:
+def _through(
+    record: KernelRecord, context: StageContext, stages: Sequence[Stage] | None = None
+) -> KernelRecord:
+    """One PrimFunc through the stages; through all where none are named."""
+    for stage in STAGES if stages is None else stages:
         start = time.perf_counter()
         product = _override(stage, record, context)
         try:
