@@ -41,7 +41,7 @@ from .cli_run import run_command
 from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
-from .errors import CodegenError
+from .errors import CodegenError, ValueNeededError
 from .options import DEFAULT_TARGET, DEVICES, EQUIVALENCE, KERNEL_CACHES
 
 __all__ = ["compile_progress", "main"]
@@ -85,8 +85,8 @@ def main() -> None:
     "specialized",
     multiple=True,
     metavar="NAME=1,...",
-    help="Of a model that leaves sizes open: make code for these. May be said several times: the file then "
-    "has code for each, and picks by the shapes of its inputs.",
+    help="Of a model that leaves sizes open: make code for these alone, in place of all. May be said several "
+    "times: the file then has code for each, and picks by the shapes of its inputs.",
 )
 @value_option
 @entry_option
@@ -191,12 +191,15 @@ def compile_command(
 
     \b
     A model that leaves sizes open; `uir check` names them (a .pt2 file calls them by input and axis: x_0):
+      uir compile model.onnx                        for all sizes; what has no kernel for all is
+                                                    compiled for the sizes of a call
       uir compile model.onnx --size batch=8         for this size alone
       uir compile model.onnx --specialize batch=1 --specialize batch=128
                                                     for both; `uir run` picks by its inputs
     """
     from . import api
     from .options import CompileOptions
+    from .runtime import SpecializedExecutable
     from .runtime.artifact import check_destination
 
     destination = output or model.with_suffix(".uir")
@@ -229,12 +232,15 @@ def compile_command(
             options=options,
             progress=notify,
         )
-        if (needed := getattr(exe, "needed", None)) is not None and not specialized:
-            raise needed
+        if isinstance(exe, SpecializedExecutable) and not specialized:
+            if isinstance(exe.needed, ValueNeededError):
+                raise exe.needed
+            exe.make_whole()
         notify("link", 0, 0, "")
         path = exe.save(destination)
+    is_open = isinstance(exe, SpecializedExecutable)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}
-    emit(ctx, report, lambda: print_specialized(report) if specialized else print_report(report))
+    emit(ctx, report, lambda: print_specialized(report) if is_open else print_report(report))
 
 
 @main.command()
@@ -301,10 +307,13 @@ def inspect(
         del whole["specializations"]
         emit(ctx, whole, lambda: print_specialized(whole))
         return
-    exe = chosen(looked_at, sizes)
+    # of a file for all sizes its kernels are shown with their symbols, unless sizes are said
+    wholes: tuple[Any, ...] = () if sizes or explain or modelled else getattr(looked_at, "wholes", ())
+    exe = wholes[0].executable if len(wholes) == 1 else chosen(looked_at, sizes)
     if explain:
         from .explain import explain as explained
 
+        exe = exe.standalone
         _check_kernel(exe, kernel)
         emit_explanation(ctx, explained(exe, kernel))
         return

@@ -107,7 +107,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def print_specialized(report: dict[str, Any]) -> None:
-    """A model with code for several shapes: its inputs and symbols, and a row for each of them."""
+    """A model with code for all sizes, or for several shapes: its inputs, its symbols, what there is."""
     OUT.print(f"{report['model']} for {report['target']}, on {report['device']}", markup=False)
     OUT.print("inputs: " + "; ".join(report["inputs"]), markup=False, highlight=False)
     said = ", ".join(f"{name} {what}" for name, what in report["symbols"].items())
@@ -121,7 +121,20 @@ def print_specialized(report: dict[str, Any]) -> None:
         }
         for row in report["kept"]
     ]
-    OUT.print(table_of(rows))
+    for program in report["programs"]:
+        if "compiled_by_shape" in program:
+            continue
+        later = program["kernels_by_sizes"]
+        text = (
+            f"for all sizes with {' and '.join(program['conditions'])}: "
+            f"{program['kernels_for_all_sizes']} kernels, {program['library']} library operators"
+        )
+        OUT.print(text, markup=False, highlight=False)
+        for row in later:
+            text = f"  {row['kernel']} is compiled for the sizes of a call: {row['reason'].splitlines()[0]}"
+            OUT.print(text, style="yellow", markup=False, highlight=False)
+    if rows:
+        OUT.print(table_of(rows))
     if "file" in report:
         OUT.print(f"{report['file']}, {report['total_seconds']} s", markup=False, highlight=False)
 

@@ -58,7 +58,7 @@ def run_command(
     \b
     uir run model.uir --input ids.npy --input mask.npy -o results.npz
     uir run model.uir --random --repeat 20
-    uir run model.uir --random --size batch=8     of a file with code for several sizes
+    uir run model.uir --random --size batch=8     of a file with code for several sizes, or for all
     uir run model.uir --random --timeline trace.json
     """
     import numpy as np

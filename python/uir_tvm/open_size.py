@@ -103,6 +103,14 @@ class SizeSpace:
         """What stands for each symbol where a size is handed to TVM; a variable of every one was met."""
         return {name: self._variables[name] for name in self.symbols}
 
+    @property
+    def range_texts(self) -> list[str]:
+        """The range of every symbol, as it was given."""
+        return [
+            f"{each.low} <= {name}" + (f" <= {each.high}" if each.high is not None else "")
+            for name, each in self.symbols.items()
+        ]
+
     def range_of(self, name: str) -> Range:
         """The least and the greatest value of a symbol by its range and by the conditions on it alone."""
         low, high = self._ranges[name]

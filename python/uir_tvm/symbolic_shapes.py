@@ -42,7 +42,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @functools.lru_cache(1024)
-def _parsed(text: str) -> ast.expr:
+def parsed(text: str) -> ast.expr:
+    """A size as a tree of Python's; FrontendError where it is none."""
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError as error:
@@ -77,21 +78,22 @@ def value_of(size: Size, sizes: Sizes) -> int:
     FrontendError
         It is no expression that this module knows.
     """
-    return size if isinstance(size, int) else _value(_parsed(size), sizes, size)
+    return size if isinstance(size, int) else value_at(parsed(size), sizes, size)
 
 
-def _value(node: ast.expr, sizes: Sizes, text: str) -> int:
+def value_at(node: ast.expr, sizes: Sizes, text: str) -> int:
+    """A part of a size, for these of its symbols; FrontendError where it is none that is known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.Name) and node.id in sizes:
         return sizes[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, sizes, text)
+        return -value_at(node.operand, sizes, text)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _value(node.left, sizes, text), _value(node.right, sizes, text)
+        left, right = value_at(node.left, sizes, text), value_at(node.right, sizes, text)
         return _OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        return FUNCTIONS[node.func.id](*[_value(arg, sizes, text) for arg in node.args])
+        return FUNCTIONS[node.func.id](*[value_at(arg, sizes, text) for arg in node.args])
     raise _unreadable(text)
 
 
@@ -118,7 +120,7 @@ def _is_affine(size: str) -> bool:
     """Whether it is ``a*n + b`` in one symbol."""
     if len(symbols_of(size)) != 1:
         return False
-    nodes = list(ast.walk(_parsed(size)))
+    nodes = list(ast.walk(parsed(size)))
     products = [node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
     squares = any(
         all(any(isinstance(n, ast.Name) for n in ast.walk(side)) for side in (node.left, node.right))

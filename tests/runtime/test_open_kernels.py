@@ -13,7 +13,8 @@ import tvm_ffi
 import uir_tvm
 from torch import Tensor, nn
 from torch.export import Dim
-from uir_tvm.errors import UnsupportedOperatorError
+from uir_tvm import _native
+from uir_tvm.errors import ArtifactError, NotCompiledError, UnsupportedOperatorError
 from uir_tvm.kernel_graph import kernel_steps
 from uir_tvm.runtime import sized_executable
 from uir_tvm.runtime.open_kernels import KernelBySizes, OpenKernels
@@ -132,18 +133,48 @@ def test_a_group_that_cannot_be_merged_runs_operator_by_operator(monkeypatch: py
     assert [record.name for record in call.made[5, 9]] == ["multiply_mean_0", "multiply_mean_1"]
 
 
-def test_what_is_saved_is_of_its_shapes_alone(tmp_path: Any) -> None:
+def test_what_is_saved_serves_all_shapes(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     exe = compiled()
-    for shape in ((3, 7), (2, 5)):
-        expect_right(exe, *shape)
-    loaded = uir_tvm.load(exe.save(tmp_path / "rows.uir"))
-    for shape in ((2, 5), (3, 7)):
-        expect_right(loaded, *shape)
-    assert not any(each["by_sizes"] for each in loaded.report()["specializations"])
-    one = uir_tvm.load(exe.specialized(*inputs(2, 5)).save(tmp_path / "one.uir"))
-    expect_right(one, 2, 5)
-    explained = exe.specialized(*inputs(2, 5)).report(explain=True)["explain"]
+    expect_right(exe, 3, 7)
+    one = uir_tvm.load(exe.specialized(*inputs(3, 7)).save(tmp_path / "one.uir"))
+    expect_right(one, 3, 7)
+    explained = exe.specialized(*inputs(3, 7)).report(explain=True)["explain"]
     assert len(explained["kernels"]) == 2
+    path = exe.save(tmp_path / "rows.uir")
+    del exe, one
+    gc.collect()  # the kernels that are compiled by sizes are those of the file from here on
+    loaded = uir_tvm.load(path)
+    for shape in ((2, 5), (3, 7), (64, 2)):
+        expect_right(loaded, *shape)
+    (program,) = loaded.report()["programs"]
+    assert program["conditions"] == ["2 <= b <= 64", "2 <= s <= 128"]
+    assert program["kernels_by_sizes"][0]["sizes"] == [{"b": b, "s": s} for b, s in ((2, 5), (3, 7), (64, 2))]
+    again, other = uir_tvm.load(loaded.save(tmp_path / "again.uir")), uir_tvm.load(path)
+    del loaded
+    for each in (again, other):
+        expect_right(each, 5, 9)
+    with pytest.raises(NotCompiledError, match="alone"):
+        again.specialized(*inputs(5, 9)).save(tmp_path / "alone.uir")
+    with pytest.raises(NotCompiledError, match="without code") as caught:
+        again(*inputs(1, 5))
+    assert "2 <= b <= 64" in caught.value.need
+    monkeypatch.setattr(_native, "runtime_only", lambda: True)
+    with pytest.raises(NotCompiledError, match="no compiler is here"):
+        again(*inputs(6, 11))
+
+
+def test_a_kernel_that_cannot_be_stored_leaves_the_shapes(tmp_path: Any) -> None:
+    exe = compiled()
+    exe.make_whole()
+    for kernel in exe.wholes[0].kernels:
+        kernel.function = None
+    with pytest.raises(ArtifactError, match="multiply_mean cannot be stored"):
+        exe.save(tmp_path / "rows.uir")
+    expect_right(exe, 2, 3)
+    loaded = uir_tvm.load(exe.save(tmp_path / "rows.uir"))
+    expect_right(loaded, 2, 3)
+    with pytest.raises(NotCompiledError):
+        loaded(*inputs(2, 4))
 
 
 def test_memory_of_few_shapes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,12 +83,16 @@ class SymbolicForm:
         Raises SizeError for sizes that the model does not take.
     inputs : tuple of str
         The model's names of the module's parameters, where those have others.
+    asserted : callable
+        What ``check`` asks, as conditions that `uir_tvm.saved_sizes.holds` reads; OpenSizeError where they
+        have no text.
     """
 
     variables: Mapping[str, str]
     module: Callable[[SizeSpace], tvm.IRModule]
     check: Callable[[Sizes], None]
     inputs: tuple[str, ...] = ()
+    asserted: Callable[[], tuple[str, ...]] = tuple
 
 
 @attrs.frozen(eq=False)

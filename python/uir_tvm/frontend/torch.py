@@ -203,7 +203,10 @@ def from_torch(
         bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
         structure = None if weights_as_inputs else structure_of(exported)
         whole = SymbolicForm(
-            opened.variables, partial(_symbolic_module, opened, converters, weights_as_inputs), opened.check
+            opened.variables,
+            partial(_symbolic_module, opened, converters, weights_as_inputs),
+            opened.check,
+            asserted=opened.asserted,
         )
         raise has_open_sizes(
             BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure, symbolic=whole)

@@ -30,9 +30,11 @@ from torch.export.graph_signature import (
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import OpenSizeError, SizeError, first_line
+from ..saved_sizes import readable
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
 from .torch_converters import describe
 from .torch_graph import ASSERTIONS, target_name
+from .torch_guards import Said, SaidTensor, guard_texts
 
 #: From here on PyTorch's symbols are as large as one likes.
 UNLIMITED = 2**62
@@ -99,10 +101,7 @@ class OpenProgram:
     def _size(self, size: Any) -> Size:
         if not isinstance(size, torch.SymInt):
             return int(size)
-        names = {str(symbol): name for symbol, name in self._names.items()}
-        return re.sub(
-            r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), str(size.node.expr)
-        )
+        return _renamed(str(size.node.expr), {str(symbol): name for symbol, name in self._names.items()})
 
     @property
     def variables(self) -> dict[str, str]:
@@ -160,6 +159,37 @@ class OpenProgram:
                 if not _number(asserted, numbers):
                     raise _asserted(node, node.args, sizes)
 
+    def asserted(self) -> tuple[str, ...]:
+        """What `check` asks, as conditions that `uir_tvm.saved_sizes.holds` reads.
+
+        Raises
+        ------
+        OpenSizeError
+            A condition has no such text.
+        """
+        texts: list[str] = []
+        if self._guards is not None:
+            sizes = {each.name: each for each in self.signature.inputs}
+            values = {
+                name: SaidTensor(each.sizes) if each.kind == TENSOR else Said(str(each.sizes[0]))
+                for name, each in sizes.items()
+            }
+            texts += guard_texts(self._guards, self._guarded(values))
+        names = {str(symbol): name for symbol, name in self._names.items()}
+        for node in self.program.graph.nodes:
+            if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
+                value = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
+                text = str(value.node.expr) if isinstance(value, SYMBOLIC) else str(bool(value))
+                texts.append(_renamed(text, names))
+        for text in texts:
+            if not readable(text, tuple(self._names.values())):
+                raise OpenSizeError(
+                    f"The program's condition {text!r} cannot be stored.",
+                    need="comparisons of whole numbers",
+                    remedy="compile the model for chosen sizes: specialize=[...] (--specialize)",
+                )
+        return tuple(dict.fromkeys(texts))
+
     def bound(self, sizes: Sizes) -> ExportedProgram:
         """The program for a size of every symbol; it shares the weights.
 
@@ -185,6 +215,11 @@ class OpenProgram:
             if spec.kind is InputKind.USER_INPUT:
                 constant = isinstance(spec.arg, ConstantArgument)
                 yield spec.arg.value if constant else values[spec.arg.name]
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """An expression of PyTorch's with other names."""
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), text)
 
 
 @contextlib.contextmanager

@@ -336,7 +336,7 @@ class _Assembly:
         self, group: OperatorGroup, needed: set[Value], maker: KernelMaker
     ) -> CustomOp | SpecializedOp:
         """A kernel for all sizes; else one that is compiled for the sizes of a call."""
-        kernel = interface(group, needed)
+        kernel, function = interface(group, needed), None
         try:
             name, function = self.kernels.function(kernel)
             reason = maker.refusal(name, function)
@@ -348,11 +348,12 @@ class _Assembly:
                 error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
             )
         if not reason:
+            assert function is not None
             return self._node(kernel, name, function)
         return SpecializedOp(
             "kernel",
             SPECIALIZED,
-            maker.later(kernel, signature(kernel)),
+            maker.later(kernel, signature(kernel), function, reason),
             tuple(self.tensor(parameter.value) for parameter in kernel.inputs),
             tuple(self.tensor(value) for value in kernel.outputs),
             tuple(op.name for op in group.ops),

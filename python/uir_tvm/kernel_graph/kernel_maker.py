@@ -16,8 +16,13 @@ class KernelMaker(Protocol):
     def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
         """Why no kernel for all sizes can be made of a function; empty where one was."""
 
-    def later(self, kernel: Kernel, signature: str) -> OpenCall:
-        """How a kernel is called that is compiled for the sizes of a call."""
+    def later(
+        self, kernel: Kernel, signature: str, function: tvm.tirx.PrimFunc | None, reason: str
+    ) -> OpenCall:
+        """How a kernel is called that is compiled for the sizes of a call.
+
+        Its function has open sizes; None where there is none. The reason says why it serves not all.
+        """
 
 
 class OpenCall(Protocol):

@@ -31,6 +31,7 @@ from tvm.support.cc import get_cc
 from .._native import REQUIRED
 from ..errors import ArtifactError, last_line
 from ..hardware import instructions
+from ..saved_sizes import from_texts, in_texts
 from ..target import registry
 from ..whole_files import replacing
 from . import opaque
@@ -49,7 +50,7 @@ from .saved_graph import SavedGraph
 from .tensors import TensorSpec
 
 #: Changes whenever a reader of the last version could not read the file.
-FORMAT = 2
+FORMAT = 3
 MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
 GRAPH, RELAX = "graph.json", "relax.txt"
 #: The parts beside the manifest, which holds the checksum of each.
@@ -139,7 +140,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
         "versions": versions(),
         "instructions": instructions.used_by(registry.host_of(target)),
         "device": _device(target),
-        "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
+        "info": in_texts(attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART)),
         "sha256": {name: digest(data) for name, data in parts.items()},
     }
     return manifest, parts
@@ -242,7 +243,7 @@ def _code(path: Source, manifest: Mapping[str, Any], library: bytes) -> tvm.runt
 
 def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_text: str) -> ModelInfo:
     def specs(key: str) -> tuple[TensorSpec, ...]:
-        return tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in info[key])
+        return tuple(TensorSpec(s["name"], tuple(from_texts(s["shape"])), s["dtype"]) for s in info[key])
 
     return ModelInfo(
         name=info["name"],
@@ -250,7 +251,7 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
         inputs=specs("inputs"),
         outputs=specs("outputs"),
         kernels=tuple(KernelInfo(**k) for k in kernels),
-        graph=info["graph"],
+        graph=from_texts(info["graph"]),
         seconds=info["seconds"],
         relax=relax_text,
         device=info["device"],

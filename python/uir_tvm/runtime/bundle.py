@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved model with the code of several shapes: a zip file of saved executables, and which is for what.
+"""A saved model with code for all sizes, or several shapes: saved executables, and which is for what.
 
-manifest.json   format, versions, name, target, the model's inputs with their symbols, how arguments are
-                nested, and for every executable its shapes, sizes, the inputs that it takes, its checksum
+manifest.json   format, versions, name, target, the model's inputs with their symbols, what it asks of its
+                sizes, how arguments are nested; for every executable of a shape its shapes, sizes, the
+                inputs that it takes, its checksum; for every one of all sizes its conditions and the same
 0.uir, 1.uir    saved executables (`artifact`), each as if it were a file of its own
+all0.uir        one for all sizes that its conditions admit
+all0.json       its kernels that are compiled for the sizes of a call, as functions with open sizes
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import pathlib
 import zipfile
 from collections.abc import Mapping
@@ -16,7 +20,7 @@ from typing import Any
 
 import tvm
 
-from ..errors import ArtifactError, ShapeError
+from ..errors import ArtifactError, FrontendError, OpenSizeError, ShapeError
 from ..shared_constants import SharedConstants
 from ..structure import Structure
 from ..symbolic_shapes import OpenSignature
@@ -24,11 +28,18 @@ from . import artifact
 from .artifact_errors import damaged, no_file, unreadable
 from .artifact_member import Member
 from .executable import Executable
+from .sized_executable import SizedExecutable
 from .specialization import Specialization
 from .specialized import SpecializedExecutable
+from .stored_programs import StoredProgram, StoredPrograms, loaded_program, texts
+from .symbolic_programs import SizedProgram
+
+log = logging.getLogger(__name__)
 
 #: What a manifest of this kind has, and others have not.
 KIND = "specializations"
+#: What of it serves all sizes.
+WHOLE = "all sizes"
 
 
 def save(exe: SpecializedExecutable, path: pathlib.Path) -> pathlib.Path:
@@ -41,11 +52,13 @@ def save(exe: SpecializedExecutable, path: pathlib.Path) -> pathlib.Path:
     """
     artifact.check_destination(path)
     parts: dict[str, bytes] = {}
+    programs = _programs(exe, parts)
     rows = []
     for index, each in enumerate(exe.specializations):
+        if programs and isinstance(each.executable, SizedExecutable):
+            continue  # the program serves it
         name = f"{index}.uir"
-        manifest, inner = artifact.content(each.executable)
-        parts[name] = artifact.packed(manifest, inner)
+        parts[name] = artifact.packed(*artifact.content(each.executable))
         rows.append(
             {
                 "file": name,
@@ -63,10 +76,36 @@ def save(exe: SpecializedExecutable, path: pathlib.Path) -> pathlib.Path:
         "device": exe.info.device,
         "signature": exe.signature.to_json(),
         "structure": None if exe.structure is None else exe.structure.to_json(),
+        "asserted": list(exe.asserted()) if programs else [],
+        WHOLE: programs,
         KIND: rows,
     }
     artifact.write_zip(path, {artifact.MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
     return path
+
+
+def _programs(exe: SpecializedExecutable, parts: dict[str, bytes]) -> list[dict[str, Any]]:
+    """Rows for what serves all sizes, whose files are added to the parts."""
+    rows: list[dict[str, Any]] = []
+    made: dict[str, bytes] = {}
+    try:
+        exe.asserted()
+        for index, each in enumerate(exe.wholes):
+            kernels = [kernel.to_json() for kernel in each.stored_kernels()]
+            files = {
+                f"all{index}.uir": artifact.packed(*artifact.content(each.executable)),
+                f"all{index}.json": json.dumps(kernels).encode(),
+            }
+            sums = {name: artifact.digest(data) for name, data in files.items()}
+            rows.append({**each.described(), "files": list(files), "sha256": sums})
+            made |= files
+    except (ArtifactError, OpenSizeError) as error:
+        if not exe.specializations:
+            raise
+        log.warning("%s is saved for the shapes that were compiled alone: %s", exe.info.name, error.what)
+        return []
+    parts |= made
+    return rows
 
 
 def load(path: str | pathlib.Path) -> Executable | SpecializedExecutable:
@@ -118,32 +157,48 @@ def _loaded(path: pathlib.Path, manifest: Mapping[str, Any]) -> SpecializedExecu
     try:
         signature = OpenSignature.from_json(manifest["signature"])
         structure = manifest["structure"]
-        exe = SpecializedExecutable(
-            None,
-            _no_compiler,
-            signature,
-            None if structure is None else json.dumps(Structure.from_json(structure).to_json()),
-            manifest["name"],
-            manifest["target"],
-            manifest["device"],
-        )
+        symbols = signature.symbols
         with zipfile.ZipFile(path) as archive:
+            programs = [_program(path, archive, row) for row in manifest[WHOLE]]
+            exe = SpecializedExecutable(
+                None,
+                _sized,
+                signature,
+                None if structure is None else json.dumps(Structure.from_json(structure).to_json()),
+                manifest["name"],
+                manifest["target"],
+                manifest["device"],
+                programs=StoredPrograms(signature, texts(manifest["asserted"], symbols), programs),
+            )
             for row in manifest[KIND]:
-                data = archive.read(row["file"])
-                if artifact.digest(data) != row["sha256"]:
-                    raise damaged(path, f"the checksum of {row['file']} does not match")
-                member = Member(path, row["file"], data)
+                made = artifact.look_at(_member(path, archive, row["file"], row["sha256"]))
                 shapes = {name: tuple(shape) for name, shape in row["shapes"].items()}
-                made = artifact.look_at(member)
                 exe.add(Specialization(shapes, row["sizes"], made, tuple(row["inputs"]), "loaded"))
     except artifact.UNREADABLE as error:
         if isinstance(error, ArtifactError | ShapeError):
             raise
         raise unreadable(path, error) from error
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, FrontendError, RecursionError) as error:
         raise damaged(path, error) from error
     return exe
 
 
-def _no_compiler(module: tvm.IRModule, constants: SharedConstants) -> Executable:
-    raise AssertionError("a loaded model compiles nothing")
+def _member(path: pathlib.Path, archive: zipfile.ZipFile, name: str, digest: str) -> Member:
+    """A part of the file, whose checksum is right."""
+    data = archive.read(name)
+    if artifact.digest(data) != digest:
+        raise damaged(path, f"the checksum of {name} does not match")
+    return Member(path, name, data)
+
+
+def _program(path: pathlib.Path, archive: zipfile.ZipFile, row: Mapping[str, Any]) -> StoredProgram:
+    """What serves all sizes that a row's conditions admit."""
+    code, functions = (_member(path, archive, name, row["sha256"][name]) for name in row["files"])
+    return loaded_program(row, json.loads(functions.data), artifact.look_at(code))
+
+
+def _sized(module: tvm.IRModule | SizedProgram, constants: SharedConstants) -> Executable:
+    """What a loaded model has for sizes: it compiles nothing."""
+    assert isinstance(module, SizedProgram), "a loaded model compiles nothing"
+    made: SizedExecutable = module.program.at(module.sizes)
+    return made.standalone if module.alone else made

@@ -248,6 +248,11 @@ def key_of(values: Mapping[str, np.ndarray]) -> bytes:
     return b"".join(name.encode() + _described(array, True) for name, array in values.items())
 
 
+def start_of(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray]) -> bytes:
+    """Where the path of a call of these shapes, and of values that decide, begins."""
+    return repr(dict(shapes)).encode() + key_of(values)
+
+
 def _described(array: np.ndarray, whole: bool) -> bytes:
     head = f"{array.dtype.name}{array.shape};".encode()
     return head + array.tobytes() if whole else head

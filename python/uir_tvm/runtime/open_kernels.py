@@ -3,31 +3,26 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import weakref
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 import tvm
-import tvm_ffi
 
 from .. import pipeline
 from ..bound_kernel import symbols_in
-from ..errors import ArtifactError, OpaqueFunctionError, last_line
+from ..errors import OpaqueFunctionError, last_line
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
 from ..kernel_graph import Kernel, kernels_at
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace
 from ..options import CompileOptions
-from .kernel_errors import note
+from .kernels_by_sizes import enter
 
 log = logging.getLogger(__name__)
-
-#: Numbers in the names of kernels, which are one process's.
-_NUMBERS = itertools.count()
 
 
 class OpenKernels:
@@ -95,13 +90,14 @@ class OpenKernels:
             found[str(variable.name)] = Size(str(variable.name), low, MOST if high is None else high)
         return found
 
-    def later(self, kernel: Kernel, signature: str) -> KernelBySizes:
+    def later(
+        self, kernel: Kernel, signature: str, function: tvm.tirx.PrimFunc | None, reason: str
+    ) -> KernelBySizes:
         """How a kernel is called that is compiled for the sizes of a call."""
         if signature not in self.calls:
-            name = f"{kernel.group.name}#{next(_NUMBERS)}"
-            made = KernelBySizes(name, kernel, self._space, self._target, self._options)
-            _KERNELS[name] = made
-            weakref.finalize(made, _forget, name)
+            name = f"{kernel.group.name}#{uuid.uuid4().hex}"
+            made = KernelBySizes(name, kernel, function, reason, self._space, self._target, self._options)
+            enter(made)
             self.calls[signature] = made
         return self.calls[signature]
 
@@ -113,18 +109,24 @@ class KernelBySizes:
     Attributes
     ----------
     name : str
-        One in this process.
+        One wherever the model is saved and loaded.
     kernel : Kernel
         With open sizes.
+    function : PrimFunc or None
+        The same as one function with open sizes; None where TVM lowers it for numbers alone.
+    reason : str
+        Why no kernel serves all sizes.
     made : dict
         The records of what was compiled, by sizes in the order of the space's symbols.
     """
 
     name: str
     kernel: Kernel
-    _space: SizeSpace
+    function: tvm.tirx.PrimFunc | None
+    reason: str
+    space: SizeSpace
     _target: tvm.target.Target
-    _options: CompileOptions
+    options: CompileOptions
     made: dict[tuple[int, ...], tuple[pipeline.KernelRecord, ...]] = attrs.Factory(dict)
 
     def to_json(self) -> str:
@@ -134,11 +136,11 @@ class KernelBySizes:
     @one_at_a_time
     def make(self, sizes: tuple[int, ...]) -> Callable[..., None]:
         """The kernel for these sizes: a function of inputs and outputs."""
-        numbers = dict(zip(self._space.symbols, sizes, strict=True))
+        numbers = dict(zip(self.space.symbols, sizes, strict=True))
         keys = [str(key) for key in self._target.keys]
-        steps = kernels_at(self.kernel, self._space, numbers, keys, self.name.partition("#")[0])
+        steps = kernels_at(self.kernel, self.space, numbers, keys, self.name.partition("#")[0])
         functions = {step.name: step.function for step in steps}
-        with pipeline.recording(self._options) as records:
+        with pipeline.recording(self.options) as records:
             library = tvm.compile(tvm.IRModule(dict(functions)), target=self._target)
         self.made[sizes] = tuple(records.values())
         if len(steps) == 1:
@@ -157,29 +159,3 @@ class KernelBySizes:
                 library[step.name](*given)
 
         return run
-
-
-_KERNELS: weakref.WeakValueDictionary[str, KernelBySizes] = weakref.WeakValueDictionary()
-
-
-def _forget(name: str) -> None:
-    tvm_ffi.get_global_func("uir.runtime.specialized.forget")(name)
-
-
-def _specialize(name: str, sizes: Any) -> Any:
-    """The kernel of this name for these sizes; C++ asks once for each."""
-    kernel = _KERNELS.get(str(name))
-    if kernel is None:
-        raise ArtifactError(
-            f"The kernel {name} cannot be compiled for sizes {list(sizes)} here.",
-            limit="the model that it belongs to is gone",
-            remedy="save the executable of these shapes: specialized(*inputs).save(path)",
-        )
-    try:
-        return tvm_ffi.convert(kernel.make(tuple(int(size) for size in sizes)))
-    except Exception as error:
-        note(error)
-        raise
-
-
-tvm_ffi.register_global_func("uir.runtime.specialize", _specialize, override=True)

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import tvm_ffi
 
-from ..open_size import OpenSize, at
+from ..saved_sizes import number
 from ..symbolic_shapes import Sizes
 from .executable import Executable, ModelInfo
 from .kernel_errors import failing
@@ -110,7 +110,7 @@ def _in_numbers(info: ModelInfo, sizes: Sizes) -> ModelInfo:
     """A description with numbers for open sizes."""
 
     def spec(given: TensorSpec) -> TensorSpec:
-        return TensorSpec(given.name, tuple(at(size, sizes) for size in given.shape), given.dtype)
+        return TensorSpec(given.name, tuple(number(size, sizes) for size in given.shape), given.dtype)
 
     return attrs.evolve(
         info,
@@ -121,8 +121,6 @@ def _in_numbers(info: ModelInfo, sizes: Sizes) -> ModelInfo:
 
 
 def _numbers(value: Any, sizes: Sizes) -> Any:
-    if isinstance(value, OpenSize):
-        return at(value, sizes)
     if isinstance(value, dict):
         return {key: _numbers(part, sizes) for key, part in value.items()}
-    return [_numbers(part, sizes) for part in value] if isinstance(value, list) else value
+    return [_numbers(part, sizes) for part in value] if isinstance(value, list) else number(value, sizes)

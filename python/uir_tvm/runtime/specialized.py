@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import pathlib
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -17,25 +16,27 @@ from tvm_ffi import structural_equal
 from tvm_ffi.structural import structural_hash
 
 from .. import hardware
-from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, ValueNeededError
+from ..errors import ArtifactError, ShapeError, UirError, ValueNeededError
 from ..igraph.nodes import HardwareModel
 from ..shared_constants import SharedConstants, sharing
 from ..structure import Structure
-from ..symbolic_shapes import OpenSignature, Sizes, sizes_text, symbols_of
+from ..symbolic_shapes import OpenSignature, symbols_of
 from ..target import registry
+from .ahead_of_calls import AheadOfCalls
 from .executable import Executable, ModelInfo
 from .model_stages import (
-    AheadOfTime,
     Look,
     ModelStage,
     OutsideOperator,
     Paths,
     StagedCall,
-    key_of,
     numbers,
+    start_of,
 )
+from .not_compiled import no_code
 from .open_inputs import Key, are_flat, checked_shapes, key_of_inputs, key_of_shapes, spec_of
 from .specialization import Specialization
+from .stored_programs import StoredPrograms
 from .symbolic_programs import SizedProgram, SymbolicPrograms
 from .tensors import Likeness, from_tvm, is_torch, to_tvm
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 KEPT = 16
 
 
-class SpecializedExecutable:
+class SpecializedExecutable(AheadOfCalls):
     """A model that is compiled at the call, in stages where what it computes decides what follows.
 
     It is called like an `Executable`, with all inputs. Sizes that the model leaves open, and values of inputs
@@ -68,7 +69,7 @@ class SpecializedExecutable:
         As of `Executable`'s description.
     needed : UirError, optional
         Why one compilation does not do.
-    programs : SymbolicPrograms, optional
+    programs : SymbolicPrograms or StoredPrograms, optional
         How the model is read for all sizes at once; default: for each shape by itself.
     """
 
@@ -82,7 +83,7 @@ class SpecializedExecutable:
         target: str | tvm.target.Target,
         device: str,
         needed: UirError | None = None,
-        programs: SymbolicPrograms | None = None,
+        programs: SymbolicPrograms | StoredPrograms | None = None,
     ) -> None:
         self._model, self._compile_module = model, compile_module
         self.signature, self.needed = signature, needed
@@ -112,7 +113,7 @@ class SpecializedExecutable:
         self._compiled: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
         self._modules: weakref.WeakKeyDictionary[Executable, tvm.IRModule] = weakref.WeakKeyDictionary()
         self._constants = SharedConstants()
-        self._programs = programs or SymbolicPrograms(None, "it was loaded")
+        self._programs = programs or SymbolicPrograms(None, "it is imported for each shape")
         self._uses: weakref.WeakKeyDictionary[Executable, set[bytes]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self.compiled = 0
@@ -185,7 +186,7 @@ class SpecializedExecutable:
         with self._lock:
             while True:
                 values = {name: numbers(by_name[name]) for name in self.deciding}
-                run = StagedCall(self._paths, self._compile, dict(by_name), _start(shapes, values))
+                run = StagedCall(self._paths, self._compile, dict(by_name), start_of(shapes, values))
                 names: Sequence[str] | None = run.known()
                 if names is not None:
                     # known by now: another thread compiled it while this one waited
@@ -209,15 +210,7 @@ class SpecializedExecutable:
         if self._model is not None:
             return self._model
         self.signature.bind(shapes)  # what does not fit at all is said first
-        made = "; ".join(map(str, self._whole.values()))
-        given = ", ".join(f"{name}: {list(shapes[name])}" for name in self.dynamic)
-        raise NotCompiledError(
-            f"`{self.info.name}` was saved without code for these shapes.",
-            where=given,
-            need=f"one of {made}",
-            remedy="pad the inputs to one of these, or compile the model with "
-            "CompileOptions(specialize=[...]) (--specialize) for this one too",
-        )
+        raise no_code(self.info.name, {name: shapes[name] for name in self.dynamic}, self._there())
 
     def _import(
         self,
@@ -227,17 +220,13 @@ class SpecializedExecutable:
         alone: bool = False,
     ) -> Sequence[str]:
         """Drive a run by the model: as the program that all sizes share, or imported for these shapes."""
-        opened = self._opened(shapes)
         with sharing(self._constants):
-            program = None if self.deciding else self._programs.of(opened, shapes)
+            program = None if self.deciding else self._programs.of(self._model, shapes)
         if program is None:
-            return opened.run(self._decided(shapes), values, run)
+            return self._opened(shapes).run(self._decided(shapes), values, run)
         program = attrs.evolve(program, alone=alone)
-        graph = program.program.grouped.program
-        outputs = [f"output{index}" for index in range(len(graph.outputs))]
-        names = opened.symbolic.inputs if opened.symbolic is not None else ()
-        run.run(program, names or [value.name for value in graph.inputs], outputs)
-        return outputs
+        run.run(program, program.program.inputs, program.program.outputs)
+        return list(program.program.outputs)
 
     def _decided(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         """The shapes that are bound: an import that checks what it is told is not told what it knows."""
@@ -283,54 +272,6 @@ class SpecializedExecutable:
         self.compiled += bool(made.info.seconds)  # none: another shape of what is there
         return made
 
-    def make(self, sizes: Sizes) -> Specialization:
-        """Compile for these sizes ahead of a call; what is made so is never forgotten.
-
-        Raises
-        ------
-        ShapeError, SizeError
-            A symbol without a size, a name that is no symbol, or a size outside of its range.
-        ArtifactError
-            Values decide what is compiled.
-        """
-        shapes = self.signature.shapes(sizes)
-        if self.deciding:
-            raise ArtifactError(
-                "The model cannot be compiled ahead of time.",
-                limit=f"values of {', '.join(self.deciding)} decide what is compiled",
-                need="values for them",
-                remedy="pass values={name: array} (--value)",
-            )
-        key = key_of_shapes(shapes, self.signature)
-        with self._lock:
-            if key not in self._whole:
-                run = AheadOfTime(self._paths, self._compile, {}, _start(shapes, {}))
-                run.end(self._import(shapes, {}, run, alone=True))
-                self._remember(key, shapes, run, "ahead of time")
-            return self._whole[key]
-
-    def find(self, sizes: Sizes) -> Specialization:
-        """The one that was made for these sizes; fewer do where they say which.
-
-        Raises
-        ------
-        ShapeError
-            A name that is no symbol.
-        NotCompiledError
-            None was made for them, or several were.
-        """
-        self.signature.known(sizes)
-        found = [each for each in self._whole.values() if sizes.items() <= each.sizes.items()]
-        if len(found) == 1:
-            return found[0]
-        what = sizes_text(sizes)
-        raise NotCompiledError(
-            f"`{self.info.name}` has code for {len(self._whole)} shapes"
-            + (f", {len(found) or 'none'} of them with {what}." if what else "."),
-            need="one of " + "; ".join(map(str, self._whole.values())),
-            remedy="say which: " + " ".join(f"--size {name}=..." for name in self.signature.symbols),
-        )
-
     def specialized(self, *inputs: Any) -> Executable:
         """The executable for these inputs; it takes those that do not decide.
 
@@ -351,11 +292,6 @@ class SpecializedExecutable:
             need="a model that is one graph for these inputs",
             remedy="call it as it is; report() lists what decides",
         )
-
-    @property
-    def specializations(self) -> tuple[Specialization, ...]:
-        """What one executable computes each, in the order in which they were made."""
-        return tuple(self._whole.values())
 
     @functools.cached_property
     def hardware(self) -> HardwareModel:
@@ -386,42 +322,6 @@ class SpecializedExecutable:
             "kept": [each.to_json() for each in self._whole.values()],
             "specializations": [executable.report(explain) for executable in stages],
         }
-
-    def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write one file with the code for all shapes that were compiled so far.
-
-        `uir_tvm.load` gives a `SpecializedExecutable` that picks by the shapes of its inputs, and refuses
-        others (`NotCompiledError`).
-
-        Raises
-        ------
-        ArtifactError
-            Nothing is compiled yet, or a value decides what is; or the file cannot be written.
-        """
-        if not self._whole:
-            raise ArtifactError(
-                f"`{self.info.name}` is compiled at the call, and cannot be saved to {path}.",
-                need="; ".join(
-                    [
-                        *(f"a shape of {name}" for name in self.dynamic),
-                        *(f"a value of {name}" for name in self.deciding),
-                    ]
-                )
-                or "what it computes",
-                remedy="compile with CompileOptions(specialize=[{symbol: size}]) (--specialize), or with "
-                "shapes={name: (...)} and values={name: array}, or save what specialized(*inputs) gives",
-            )
-        from .bundle import save
-
-        return save(self, pathlib.Path(path))
-
-    def add(self, specialization: Specialization) -> None:
-        """Take in what was made elsewhere."""
-        self._whole[key_of_shapes(specialization.shapes, self.signature)] = specialization
-
-
-def _start(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray]) -> bytes:
-    return repr(dict(shapes)).encode() + key_of(values)
 
 
 def _like(value: Any, like: Likeness) -> Any:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
 
-from ..errors import UirError, last_line
+from ..errors import ShapeError, UirError, last_line
 from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST, symbols_for
+from ..saved_sizes import condition_text
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
 from .sized_executable import HeldMemory
@@ -30,6 +31,9 @@ MOST = 8
 
 #: Readings of a model until what stands for all sizes answers as the sizes of the call do.
 MOST_TRIED = 12
+
+#: Sizes that models are likely to take where primes are none.
+USUAL = (64, 128, 96, 48, 32, 16, 8, 4, 2, 512, 1024)
 
 #: A normalised module with symbols -> its operators in groups.
 Group = Callable[[tvm.IRModule, SizeSpace], "GroupedProgram"]
@@ -59,6 +63,8 @@ class SymbolicProgram:
         How results are nested (`uir_tvm.structure.Structure` as JSON text).
     admits : callable
         Of a size for each symbol, by name.
+    inputs, outputs : tuple of str
+        The model's names of what it takes and gives.
     whole : OpenGraph or None
         None: it is compiled for each shape by itself, `why_numbers` says why.
     executable : Executable or None
@@ -73,6 +79,8 @@ class SymbolicProgram:
     grouped: GroupedProgram
     structure: str | None
     admits: Callable[..., bool]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
     whole: OpenGraph | None = None
     why_numbers: str = ""
     executable: Executable | None = None
@@ -86,11 +94,7 @@ class SymbolicProgram:
 
     def to_json(self) -> dict[str, Any]:
         """A row of a report."""
-        ranges = [
-            f"{s.low} <= {s.name}" + (f" <= {s.high}" if s.high is not None else "")
-            for s in self.space.symbols.values()
-        ]
-        conditions = [*ranges, *map(str, self.space.conditions)]
+        conditions = [*self.space.range_texts, *map(condition_text, self.space.conditions)]
         row = {"conditions": conditions, "groups": len(self.grouped.groups), "shapes": self.uses}
         if self.whole is None:
             return row | {"compiled_by_shape": self.why_numbers}
@@ -114,14 +118,16 @@ class SymbolicProgram:
 class SizedProgram:
     """A program for numbers, which is what is compiled."""
 
-    program: SymbolicProgram
+    #: A `SymbolicProgram`, or that of a file (`stored_programs.StoredProgram`).
+    program: Any
     sizes: Sizes
     #: Whether these sizes alone are compiled, not all.
     alone: bool = False
 
     def grouped(self) -> GroupedProgram:
         """Its operators in groups, in numbers."""
-        return self.program.grouped.at(self.program.space, self.sizes)
+        made: GroupedProgram = self.program.grouped.at(self.program.space, self.sizes)
+        return made
 
 
 class SymbolicPrograms:
@@ -143,7 +149,7 @@ class SymbolicPrograms:
         self.why_not = why_not
         self.programs: list[SymbolicProgram] = []
 
-    def of(self, model: OpenModel, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
+    def of(self, model: OpenModel | None, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
         """What is compiled for these shapes; None where the model is imported for them alone.
 
         Raises
@@ -151,8 +157,8 @@ class SymbolicPrograms:
         SizeError
             The model does not take them.
         """
-        form = model.symbolic
-        if form is None or self._group is None:
+        form = None if model is None else model.symbolic
+        if model is None or form is None or self._group is None:
             self.why_not = self.why_not or "the front end reads this model for numbers"
             return None
         sizes = model.signature.bind(shapes)
@@ -169,6 +175,22 @@ class SymbolicPrograms:
             return None
         found.uses += 1
         return SizedProgram(found, sizes)
+
+    def first(self, model: OpenModel | None) -> SizedProgram | None:
+        """A program that serves all sizes, for some that the model takes; None where there is none."""
+        found = [each for each in self.programs if each.whole is not None]
+        if found:
+            return SizedProgram(found[0], found[0].space.representatives)
+        if model is None or model.symbolic is None:
+            return None
+        for sizes in _usual(model):
+            made = self.of(model, model.signature.shapes(sizes))
+            if made is None:
+                return None
+            made.program.uses -= 1  # no call has these sizes
+            return made if made.program.whole is not None else None
+        self.why_not = self.why_not or "the model takes none of the sizes that were tried"
+        return None
 
     def _admitting(self, sizes: Sizes) -> SymbolicProgram | None:
         """The first program whose conditions sizes meet."""
@@ -212,7 +234,12 @@ class SymbolicPrograms:
             alike.append(space.unlike)
             return False
         space.settle()
-        self.programs.append(SymbolicProgram(space, grouped, structure, space.admits(), whole, why))
+        program = grouped.program
+        inputs = model.symbolic.inputs or tuple(value.name for value in program.inputs)
+        outputs = tuple(f"output{index}" for index in range(len(program.outputs)))
+        self.programs.append(
+            SymbolicProgram(space, grouped, structure, space.admits(), inputs, outputs, whole, why)
+        )
         return True
 
     def _whole(self, grouped: GroupedProgram, space: SizeSpace) -> tuple[OpenGraph | None, str]:
@@ -226,6 +253,26 @@ class SymbolicPrograms:
         except Exception as error:  # what reads numbers raises many kinds where there are none
             log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
             return None, _said(error)
+
+
+def _usual(model: OpenModel) -> Iterator[Sizes]:
+    """Sizes that a model takes, primes first."""
+    assert model.symbolic is not None
+    signature, variables = model.signature, model.symbolic.variables
+    ranges = {name: signature.ranges.get(name, (0, None)) for name in signature.symbols}
+    symbols = symbols_for(ranges, variables)
+    primes = {symbol.name: symbol.representative for symbol in symbols}
+    tried: list[Sizes] = [primes, dict(zip(primes, reversed(primes.values()), strict=True))]
+    for number in USUAL:
+        ends = {s.name: max(s.low, number if s.high is None else min(number, s.high)) for s in symbols}
+        tried += [ends, {name: primes[name] if at else ends[name] for at, name in enumerate(ends)}]
+    for sizes in tried:
+        try:
+            if signature.bind(signature.shapes(sizes)) == sizes:
+                model.symbolic.check(sizes)
+                yield sizes
+        except ShapeError:
+            continue
 
 
 def _said(error: Exception) -> str:

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model with open sizes has before it is called: code for chosen sizes, for all, and in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import threading
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArtifactError, NotCompiledError
+from ..shared_constants import SharedConstants, sharing
+from ..symbolic_shapes import OpenSignature, Sizes
+from .executable import Executable, ModelInfo
+from .model_stages import AheadOfTime, Paths, StagedCall, start_of
+from .not_compiled import by_shape, not_one, nothing_to_save
+from .open_inputs import Key, key_of_shapes
+from .specialization import Specialization
+from .stored_programs import StoredProgram, StoredPrograms, as_stored
+from .symbolic_programs import SizedProgram, SymbolicPrograms
+
+if TYPE_CHECKING:
+    from ..frontend.open_model import OpenModel
+
+#: How a specialization was made for which somebody asked before a call.
+AHEAD = "ahead of time"
+
+
+class AheadOfCalls:
+    """The part of a `SpecializedExecutable` that no call needs."""
+
+    info: ModelInfo
+    signature: OpenSignature
+    deciding: list[str]
+    dynamic: list[str]
+    _model: OpenModel | None
+    _paths: Paths
+    _whole: dict[Key, Specialization]
+    _constants: SharedConstants
+    _programs: SymbolicPrograms | StoredPrograms
+    _lock: threading.Lock
+
+    @abstractmethod
+    def _import(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, np.ndarray],
+        run: StagedCall,
+        alone: bool = False,
+    ) -> Sequence[str]:
+        """Drive a run by the model."""
+
+    @abstractmethod
+    def _compile(self, module: Any | SizedProgram) -> Executable:
+        """The executable of a stage."""
+
+    @abstractmethod
+    def _remember(self, key: Key, shapes: Mapping[str, tuple[int, ...]], run: StagedCall, made: str) -> None:
+        """Find what a run made by its shapes."""
+
+    def make(self, sizes: Sizes) -> Specialization:
+        """Compile for these sizes ahead of a call; what is made so is never forgotten.
+
+        Raises
+        ------
+        ShapeError, SizeError
+            A symbol without a size, a name that is no symbol, or a size outside of its range.
+        ArtifactError
+            Values decide what is compiled.
+        """
+        shapes = self.signature.shapes(sizes)
+        if self.deciding:
+            raise ArtifactError(
+                "The model cannot be compiled ahead of time.",
+                limit=f"values of {', '.join(self.deciding)} decide what is compiled",
+                need="values for them",
+                remedy="pass values={name: array} (--value)",
+            )
+        return self._ahead(shapes, AHEAD, alone=True)
+
+    def _ahead(self, shapes: Mapping[str, tuple[int, ...]], made: str, alone: bool) -> Specialization:
+        """What is compiled for some shapes without a call."""
+        key = key_of_shapes(shapes, self.signature)
+        with self._lock:
+            if key not in self._whole:
+                run = AheadOfTime(self._paths, self._compile, {}, start_of(shapes, {}))
+                run.end(self._import(shapes, {}, run, alone=alone))
+                self._remember(key, shapes, run, made)
+            return self._whole[key]
+
+    def make_whole(self) -> None:
+        """Compile what serves all sizes, ahead of a call.
+
+        Raises
+        ------
+        NotCompiledError
+            Nothing does, for a reason that the error tells.
+        """
+        programs = self._programs
+        if isinstance(programs, StoredPrograms):
+            return  # it has what there is
+        with self._lock:
+            if self.wholes:
+                return
+            with sharing(self._constants):
+                program = None if self.deciding else programs.first(self._model)
+            if program is not None:
+                self._compile(program)
+            if self.wholes:
+                return
+        why = [programs.why_not, *(each.why_numbers for each in programs.programs)]
+        if self.deciding:
+            why = [f"values of {', '.join(self.deciding)} decide what is compiled"]
+        raise by_shape(self.info.name, self.signature, why)
+
+    @property
+    def wholes(self) -> tuple[StoredProgram, ...]:
+        """What serves all sizes that its conditions admit, of what was compiled so far."""
+        made = (each for each in self._programs.programs if each.executable is not None)
+        return tuple(as_stored(each) for each in made)
+
+    def asserted(self) -> tuple[str, ...]:
+        """What the model asks of its sizes, as `uir_tvm.saved_sizes.holds` reads it.
+
+        Raises
+        ------
+        OpenSizeError
+            A condition of PyTorch's has no text.
+        """
+        if isinstance(self._programs, StoredPrograms):
+            return self._programs.asserted
+        form = None if self._model is None else self._model.symbolic
+        return () if form is None else form.asserted()
+
+    def find(self, sizes: Sizes) -> Specialization:
+        """The one that was made for these sizes; fewer do where they say which.
+
+        Raises
+        ------
+        ShapeError
+            A name that is no symbol.
+        NotCompiledError
+            None was made for them, or several were.
+        """
+        self.signature.known(sizes)
+        found = [each for each in self._whole.values() if sizes.items() <= each.sizes.items()]
+        if len(found) == 1 and (sizes or not self.wholes):
+            return found[0]
+        if self.wholes and set(sizes) == set(self.signature.symbols):
+            return self._ahead(self.signature.shapes(sizes), "for all sizes", alone=False)
+        raise not_one(self.info.name, self.signature, sizes, self._there(), len(found))
+
+    def _there(self) -> list[str]:
+        """What there is code for."""
+        return [*(" and ".join(each.conditions) for each in self.wholes), *map(str, self._whole.values())]
+
+    @property
+    def specializations(self) -> tuple[Specialization, ...]:
+        """What one executable computes each, in the order in which they were made."""
+        return tuple(self._whole.values())
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write one file that serves all sizes, and the shapes that were compiled by themselves.
+
+        Where code was compiled ahead of time (`CompileOptions.specialize`), or none serves all sizes, it has
+        the shapes that were compiled so far. `uir_tvm.load` gives a `SpecializedExecutable` that picks by the
+        shapes of its inputs, and refuses those that it has no code for (`NotCompiledError`).
+
+        Raises
+        ------
+        ArtifactError
+            Nothing is compiled yet, or a value decides what is; a kernel of what serves all sizes has no form
+            to store; or the file cannot be written.
+        """
+        if not any(each.made == AHEAD for each in self._whole.values()):
+            with contextlib.suppress(NotCompiledError):
+                self.make_whole()
+        if not self._whole and not self.wholes:
+            needed = [
+                *(f"a shape of {name}" for name in self.dynamic),
+                *(f"a value of {name}" for name in self.deciding),
+            ]
+            raise nothing_to_save(self.info.name, path, needed)
+        from .bundle import save
+
+        return save(self, pathlib.Path(path))  # type: ignore[arg-type]
+
+    def add(self, specialization: Specialization) -> None:
+        """Take in what was made elsewhere."""
+        self._whole[key_of_shapes(specialization.shapes, self.signature)] = specialization

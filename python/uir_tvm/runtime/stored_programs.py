@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that serve all sizes, as a file keeps them and as a loaded model asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..errors import FrontendError, NotCompiledError, SizeError
+from ..saved_sizes import condition_text, holds, readable
+from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
+from .executable import Executable
+from .sized_executable import HeldMemory, SizedExecutable
+from .stored_kernel import StoredKernel, loaded, stored
+from .symbolic_programs import SizedProgram, SymbolicProgram
+
+if TYPE_CHECKING:
+    from .open_kernels import KernelBySizes
+
+
+@attrs.define(eq=False)
+class StoredProgram:
+    """An executable for all sizes that its conditions admit.
+
+    Attributes
+    ----------
+    symbols : tuple of str
+        In the order in which its code takes them.
+    conditions : tuple of str
+        As `uir_tvm.saved_sizes.holds` reads them, ranges first.
+    usual : mapping of str to int
+        Sizes that meet them.
+    inputs, outputs : tuple of str
+        The model's names of what it takes and gives.
+    counts : mapping of str to Any
+        Of a report: groups, library operators, kernels for all sizes.
+    kernels : tuple of StoredKernel
+        What is compiled for the sizes of a call.
+    executable : Executable
+    memory : HeldMemory
+    uses : int
+        Shapes that asked for it.
+    """
+
+    symbols: tuple[str, ...]
+    conditions: tuple[str, ...]
+    usual: Sizes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    counts: Mapping[str, Any]
+    kernels: tuple[StoredKernel | KernelBySizes, ...]
+    executable: Executable
+    memory: HeldMemory = attrs.Factory(HeldMemory)
+    uses: int = 0
+
+    def admits(self, **sizes: int) -> bool:
+        """Whether it serves a size for each symbol, by name."""
+        return all(holds(text, sizes) for text in self.conditions)
+
+    def at(self, sizes: Sizes) -> SizedExecutable:
+        """Its executable for some sizes."""
+
+        def alone() -> Executable:
+            raise NotCompiledError(
+                f"`{self.executable.info.name}` has no code for {sizes_text(sizes)} alone.",
+                limit="it was loaded, and its code serves all sizes",
+                remedy="save or export it whole, or compile the model for these sizes: "
+                + " ".join(f"--size {name}={size}" for name, size in sizes.items()),
+            )
+
+        numbers = {name: sizes[name] for name in self.symbols}
+        return SizedExecutable(self.executable, self.memory, numbers, alone, {})
+
+    def stored_kernels(self) -> list[StoredKernel]:
+        """Its kernels as a file keeps them; ArtifactError where one has no such form."""
+        info = self.executable.info
+        return [stored(kernel, info.target, info.device) for kernel in self.kernels]
+
+    def described(self) -> dict[str, Any]:
+        """What a file says of it, beside its executable and its kernels."""
+        return {
+            "symbols": list(self.symbols),
+            "conditions": list(self.conditions),
+            "usual": dict(self.usual),
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+            "counts": dict(self.counts),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of a report."""
+        later = [
+            {
+                "kernel": kernel.name.partition("#")[0],
+                "reason": kernel.reason,
+                "sizes": [dict(zip(self.symbols, sizes, strict=True)) for sizes in kernel.made],
+            }
+            for kernel in self.kernels
+        ]
+        return {
+            "conditions": list(self.conditions),
+            "groups": self.counts["groups"],
+            "shapes": self.uses,
+            "kernels_for_all_sizes": self.counts["kernels_for_all_sizes"],
+            "library": self.counts["library"],
+            "kernels_by_sizes": later,
+        }
+
+
+class StoredPrograms:
+    """The programs of a loaded model.
+
+    Parameters
+    ----------
+    signature : OpenSignature
+    asserted : sequence of str
+        What the model asks of its sizes, as `uir_tvm.saved_sizes.holds` reads it.
+    programs : sequence of StoredProgram
+    """
+
+    #: Why shapes are imported by themselves: none is.
+    why_not = ""
+
+    def __init__(
+        self, signature: OpenSignature, asserted: Sequence[str], programs: Sequence[StoredProgram]
+    ) -> None:
+        self._signature, self.asserted, self.programs = signature, tuple(asserted), tuple(programs)
+
+    def of(self, model: object, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
+        """The program for these shapes; None where there is none.
+
+        Raises
+        ------
+        SizeError
+            The model does not take them.
+        """
+        sizes = self._signature.bind(shapes)
+        if not self._signature.related and self._signature.shapes(sizes) != dict(shapes):
+            return None  # one name for several sizes
+        for text in self.asserted:
+            if not holds(text, sizes):
+                raise SizeError(
+                    f"The model cannot be computed with {sizes_text(sizes)}.",
+                    need=text,
+                    remedy="pass sizes that fit",
+                )
+        found = next((each for each in self.programs if each.admits(**sizes)), None)
+        if found is None:
+            return None
+        found.uses += 1
+        return SizedProgram(found, sizes)
+
+
+def as_stored(program: SymbolicProgram | StoredProgram) -> StoredProgram:
+    """A program that has its executable, as a file tells of it."""
+    if isinstance(program, StoredProgram):
+        return program
+    assert program.executable is not None and program.whole is not None
+    graph, space = program.whole.graph, program.space
+    counts = {
+        "groups": len(program.grouped.groups),
+        "kernels_for_all_sizes": len(graph.kernels),
+        "library": len(graph.library_ops),
+    }
+    return StoredProgram(
+        tuple(space.symbols),
+        (*space.range_texts, *map(condition_text, space.conditions)),
+        space.representatives,
+        program.inputs,
+        program.outputs,
+        counts,
+        tuple(program.whole.kernels.calls.values()),
+        program.executable,
+    )
+
+
+def loaded_program(
+    row: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], executable: Executable
+) -> StoredProgram:
+    """The program that `StoredProgram.described` tells of.
+
+    Raises
+    ------
+    FrontendError
+        A condition that nobody reads.
+    KeyError, TypeError
+        It says too little, or something else.
+    """
+    info, symbols = executable.info, tuple(map(str, row["symbols"]))
+    conditions = texts(row["conditions"], symbols)
+    usual = {name: int(row["usual"][name]) for name in symbols}
+    made = StoredProgram(
+        symbols,
+        conditions,
+        usual,
+        tuple(map(str, row["inputs"])),
+        tuple(map(str, row["outputs"])),
+        {name: int(row["counts"][name]) for name in ("groups", "kernels_for_all_sizes", "library")},
+        tuple(loaded(each, info.target, info.device) for each in kernels),
+        executable,
+    )
+    if not made.admits(**usual):
+        raise FrontendError(f"The conditions of the program exclude its own sizes {sizes_text(usual)}.")
+    return made
+
+
+def texts(given: Sequence[Any], symbols: tuple[str, ...]) -> tuple[str, ...]:
+    """Conditions in these symbols; FrontendError where one is none."""
+    for text in given:
+        if not isinstance(text, str) or not readable(text, symbols):
+            raise FrontendError(f"{text!r} is no condition in {', '.join(symbols)}.")
+    return tuple(given)
