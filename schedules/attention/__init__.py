@@ -23,7 +23,8 @@ from uir_tvm.schedule.overlap import IN_FLIGHT
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import USUAL, product_groups
-from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedules.attention.flash import FlashTile, flash_function
+from uir_tvm.schedules.attention.folded import fold_heads
 from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target_facts import Facts
@@ -51,6 +52,10 @@ class AttentionSpace:
         The part of reg that a tile takes: the rest is for the work buffers of what is printed.
     least_rows : int
         Fewest rows of another tile: those of a matrix instruction.
+    turned : bool
+        Whether vectors run along rows where there are some (`FlashTile`).
+    leaves_out : bool
+        See `FlashTile`.
     """
 
     rows: int
@@ -61,6 +66,8 @@ class AttentionSpace:
     whole_tiles: bool
     reg_share: float = 1.0
     least_rows: int = 1
+    turned: bool = False
+    leaves_out: bool = False
 
 
 #: Kind of hardware -> its tiles (`uir_tvm.target.record`).
@@ -71,6 +78,8 @@ def _space(hw: HardwareModel) -> AttentionSpace:
     return ATTENTION_SPACES.get(str(hw.kind)) or ATTENTION_SPACES[USUAL]
 
 
+#: Rows from which on vectors run along them, and how much more work than the least larger tiles may be.
+TURNED_ABOVE, PADDING = 4, 1.07
 #: What a unit moves to sram at a time: more than half of its registers may be on the way.
 STAGED_BYTES = 12 * 1024
 
@@ -101,12 +110,15 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
         return _held_bytes(parts, hw, rows, keys) <= _room(hw)
 
     # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
-    least_rows = min(own.rows, _space(hw).least_rows)
+    least_rows = min(own.rows, _lanes(hw) if own.turned else _space(hw).least_rows)
     least = min(16, own.keys)
     taller = [r for r in near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
+    if own.turned:
+        taller = [r for r in taller if r % least_rows == 0]
     rows = decisions.fork("tile_rows", taller, own.rows)
     held = [k for k in near(own.keys, parts.keys) if least <= k and fits(rows, k)]
-    held = [k for k in held if k == own.keys or k % least_rows == 0]
+    if not own.turned:
+        held = [k for k in held if k == own.keys or k % least_rows == 0]
     keys = own.keys if fits(rows, own.keys) or not held else max(held)
     keys = decisions.fork("tile_keys", held, keys)
     units, stages, whole = own.units, own.stages, own.whole_tiles
@@ -118,7 +130,9 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
     elif parts.rows % rows:
         whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
     groups = own.groups if _space(hw).groups else product_groups(hw, units)
-    return FlashTile(rows, keys, groups, units, own.staged, stages, whole)
+    return attrs.evolve(
+        own, rows=rows, keys=keys, groups=groups, units=units, stages=stages, whole_tiles=whole
+    )
 
 
 def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
@@ -133,6 +147,9 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         keys = max(16, keys // 2)
     while staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
         keys = max(16, keys // 2)
+    turned = space.turned and parts.rows > TURNED_ABOVE
+    if turned:
+        rows = _whole_vectors(parts.rows, space.rows, _lanes(hw))
     while rows > 1 and _held_bytes(parts, hw, rows, keys) > room:
         rows = max(1, rows // 2)
     units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
@@ -140,7 +157,25 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
         stages -= 1
     groups = space.groups or product_groups(hw, units)
-    return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
+    return FlashTile(
+        rows, keys, groups, units, staged, stages, space.whole_tiles or turned, turned, space.leaves_out
+    )
+
+
+def _lanes(hw: HardwareModel) -> int:
+    """Numbers in fp32 of a vector."""
+    return max(1, hw.vector_bytes // 4)
+
+
+def _whole_vectors(rows: int, most: int, lanes: int) -> int:
+    """Rows of a tile: whole vectors of them, as many as tiles of all rows need not exceed them by much."""
+
+    def padded(size: int) -> int:
+        return math.ceil(rows / size) * size
+
+    sizes = range(lanes if rows <= lanes else 2 * lanes, max(most, 2 * lanes) + 1, lanes)
+    least = min(padded(size) for size in sizes)
+    return max(size for size in sizes if padded(size) <= PADDING * least)
 
 
 def _room(hw: HardwareModel) -> int:

@@ -35,14 +35,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import tvm
 from tvm import tirx
 from tvm.ir import TensorLoad
-from tvm_ffi.structural import structural_map
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PARALLEL, PIPELINE, ROWS, parallel_value
-from uir_tvm.schedule.blocks import collect
 from uir_tvm.schedule.wide_values import WIDE
+from uir_tvm.schedules.attention.diagonal import last_key
 from uir_tvm.schedules.attention.parts import Formula, Parts
 
 
@@ -67,6 +65,12 @@ class FlashTile:
     whole_tiles : bool
         Whether rows that do not exist are computed with zeros instead of left out: where registers are
         computed whole anyway, masks cost more than they save.
+    turned : bool
+        Whether tiles lie in reg with rows along their columns: vectors of queries, to which one element of a
+        key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
+        sums are those of vectors.
+    leaves_out : bool
+        Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
     """
 
     rows: int
@@ -76,69 +80,8 @@ class FlashTile:
     staged: bool = False
     stages: int = 1
     whole_tiles: bool = False
-
-
-def fold_heads(parts: Parts) -> Parts:
-    """The query heads of one key head as rows, where there is one row for each (decoding).
-
-    Before: head h, row 0, keys of head h // g.  After: key head, rows of its g heads.
-    """
-    if parts.rows != 1 or not parts.batch:
-        return parts
-    size = _heads_per_key(parts)
-    axis = len(parts.batch) - 1
-    if size is None or parts.batch[axis] % size:
-        return parts
-
-    def folded(form: Formula, row: int | None) -> Formula:
-        """The form with head = new * size + row; ``row`` is the position of the row among its variables."""
-        head, new, free = form.variables[axis], tvm.ir.Var("head", t.INDEX), tvm.ir.Var("row", t.INDEX)
-
-        def divided(node: Any) -> Any:
-            return new if isinstance(node, tirx.FloorDiv) and node.a.same_as(head) else node
-
-        expr = structural_map(form.expr, (tirx.FloorDiv, divided))
-        if row is None:
-            return Formula(_replaced(form.variables, {axis: new}), Formula((head,), expr)(new * size))
-        only = (head, form.variables[row])  # the one row that there was is row 0
-        return Formula(
-            _replaced(form.variables, {axis: new, row: free}),
-            Formula(only, expr)(new * size + free, t.index(0)),
-        )
-
-    row = len(parts.batch)
-    output = parts.output
-    return attrs.evolve(
-        parts,
-        batch=(*parts.batch[:axis], parts.batch[axis] // size),
-        rows=size,
-        query=folded(parts.query, row),
-        key=folded(parts.key, None),
-        score=folded(parts.score, row),
-        value=folded(parts.value, None),
-        output=attrs.evolve(
-            output,
-            indices=tuple(folded(form, row) for form in output.indices),
-            value=folded(output.value, row),
-        ),
-    )
-
-
-def _replaced(variables: tuple[Any, ...], new: dict[int, Any]) -> tuple[Any, ...]:
-    return tuple(new.get(position, var) for position, var in enumerate(variables))
-
-
-def _heads_per_key(parts: Parts) -> int | None:
-    """g where keys and values depend on the head h by h // g alone; None where they do not."""
-    axis, found = len(parts.batch) - 1, set()
-    for form in (parts.key, parts.value):
-        head = form.variables[axis]
-        divisions = [n for n in collect(form.expr, tirx.FloorDiv) if n.a.same_as(head)]
-        alone = [v for v in collect(form.expr, tvm.ir.Var) if v.same_as(head)]
-        if len(divisions) != len(alone) or not divisions:
-            return None
-        found |= {int(n.b.value) for n in divisions if isinstance(n.b, tirx.IntImm)}
-    return found.pop() if len(found) == 1 else None
+    turned: bool = False
+    leaves_out: bool = False
 
 
 def flash_function(func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> tirx.PrimFunc:
@@ -172,6 +115,8 @@ class _Writer:
         self.sets = math.prod(parts.batch) * self.row_tiles
         self.groups = min(self.sets, tile.groups)
         self.turns = math.ceil(self.sets / self.groups)
+        self.beyond = last_key(parts.score) if tile.leaves_out else None
+        self.reached: Any | None = None
 
     def write(self) -> tirx.PrimFunc:
         """The whole function."""
@@ -214,6 +159,17 @@ class _Writer:
             rest = rest if extent == 1 or outermost else tirx.floordiv(rest, extent)
         self.batch = batch
 
+    # -- where things lie ---------------------------------------------------------------------
+    def _pair(self, row: Any, other: Any) -> tuple[Any, Any]:
+        """Extents, indices or loops of a tile in the order in which it lies."""
+        return (other, row) if self.tile.turned else (row, other)
+
+    def _load(self, buffer: Any, i: Any, other: Any) -> Any:
+        return t.load(buffer, *self._pair(i, other))
+
+    def _store(self, buffer: Any, i: Any, other: Any, value: Any) -> Any:
+        return t.store(buffer, self._pair(i, other), value)
+
     # -- conditions ---------------------------------------------------------------------------
     def _exists(self, i: Any) -> Any | None:
         """Whether a row exists; None: always."""
@@ -222,7 +178,7 @@ class _Writer:
 
     def _row(self, i: Any) -> Any | None:
         """Whether a row is computed; None: always."""
-        return None if self.tile.whole_tiles else self._exists(i)
+        return self.reached if self.tile.whole_tiles else _and(self.reached, self._exists(i))
 
     def _padded(self, condition: Any | None, value: Any) -> Any:
         """A value that is read from memory where the condition holds, zero elsewhere."""
@@ -242,10 +198,10 @@ class _Writer:
         dtype = (
             str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
         )
-        self.q = self._buffer("q", (rows, parts.head), dtype)
+        self.q = self._buffer("q", self._pair(rows, parts.head), dtype)
         self.m, self.total = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
-        self.o = self._buffer("o", (rows, parts.width), WIDE)
-        self.s, self.x, self.w = (self._buffer(name, (rows, keys), WIDE) for name in ("s", "x", "w"))
+        self.o = self._buffer("o", self._pair(rows, parts.width), WIDE)
+        self.s, self.x, self.w = (self._buffer(name, self._pair(rows, keys), WIDE) for name in "sxw")
         self.n, self.a = (self._buffer(name, (rows,), WIDE) for name in ("n", "a"))
         lowest = tirx.min_value(WIDE)
         zero = tirx.const(0, WIDE)
@@ -268,13 +224,24 @@ class _Writer:
 
     def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
         """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
-        loops = [("i", self.rows)] + ([] if columns is None else [("j", columns)])
+        if columns is not None:
 
-        def body(*at: Any) -> Any:
-            stmt = t.when(self._row(at[0]), t.store(buffer, at, value(*at)))
-            return t.block(name, stmt, {ROWS: 1})
+            def element(i: Any, j: Any) -> Any:
+                stmt = t.when(self._row(i), self._store(buffer, i, j, value(i, j)))
+                return t.block(name, stmt, {ROWS: 1})
 
-        return t.nest(loops, body)
+            return self._nest(("j", columns), element)
+
+        def single(i: Any) -> Any:
+            stmt = t.when(self._row(i), t.store(buffer, (i,), value(i)))
+            return t.block(name, stmt, {} if self.tile.turned else {ROWS: 1})
+
+        return t.nest([("i", self.rows)], single)
+
+    def _nest(self, other: tuple[str, int], body: Any) -> Any:
+        """``body(i, other)`` over the tile's rows and something else, in the order in which tiles lie."""
+        turned = self.tile.turned
+        return t.nest(self._pair(("i", self.rows), other), lambda a, b: body(b, a) if turned else body(a, b))
 
     def _scores(self, name: str, first: Any, body: Any) -> Any:
         """``body(i, j)`` over the rows and keys of a block."""
@@ -282,12 +249,14 @@ class _Writer:
         def inside(i: Any, j: Any) -> Any:
             return t.block(name, t.when(self._both(i, first + j), body(i, j)), {ROWS: 1})
 
-        return t.nest([("i", self.rows), ("j", self.keys)], inside)
+        return self._nest(("j", self.keys), inside)
 
     def _block(self, number: Any) -> Any:
         """One block of keys."""
         first = number * self.keys
         parts, staging = self.parts, []
+        if self.beyond is not None:
+            self.reached = first <= self.first_row + (self.rows - 1) + self.beyond
         key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
         value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
         if self.tile.staged:
@@ -299,45 +268,53 @@ class _Writer:
         def score(i: Any, j: Any) -> Any:
             def read(node: Any) -> Any:
                 if node.source.name == parts.scores:
-                    return t.load(s, i, j)
+                    return self._load(s, i, j)
                 return self._padded(_and(self._exists(i), self._key(first + j)), node)
 
             return parts.score(*self.batch, self.first_row + i, first + j, load=read)
 
         body = [
             *staging,
-            self._scores("no_score", first, lambda i, j: t.store(s, (i, j), tirx.const(0, WIDE))),
+            self._scores("no_score", first, lambda i, j: self._store(s, i, j, tirx.const(0, WIDE))),
             self._product(
                 "scores",
                 first,
                 s,
                 ("j", self.keys),
                 ("k", parts.head),
-                lambda i, j, k: _wide(t.load(self.q, i, k)) * _wide(key(j, k)),
+                lambda i, j, k: _wide(self._load(self.q, i, k)) * _wide(key(j, k)),
             ),
-            self._scores("argument", first, lambda i, j: t.store(x, (i, j), score(i, j))),
+            self._scores("argument", first, lambda i, j: self._store(x, i, j, score(i, j))),
             self._rows("old_peak", n, None, lambda i: t.load(m, i)),
             self._scores(
-                "peak", first, lambda i, j: t.store(n, (i,), tirx.max(t.load(n, i), t.load(x, i, j)))
+                "peak", first, lambda i, j: t.store(n, (i,), tirx.max(t.load(n, i), self._load(x, i, j)))
             ),
             self._scores(
-                "weight", first, lambda i, j: t.store(w, (i, j), tirx.exp(t.load(x, i, j) - t.load(n, i)))
+                "weight",
+                first,
+                lambda i, j: self._store(w, i, j, tirx.exp(self._load(x, i, j) - t.load(n, i))),
             ),
             self._rows("rescale", a, None, lambda i: tirx.exp(t.load(m, i) - t.load(n, i))),
             self._rows("old_sum", total, None, lambda i: t.load(total, i) * t.load(a, i)),
-            self._scores("sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + t.load(w, i, j))),
-            self._rows("old_output", o, parts.width, lambda i, c: t.load(o, i, c) * t.load(a, i)),
+            self._scores(
+                "sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + self._load(w, i, j))
+            ),
+            self._rows("old_output", o, parts.width, lambda i, c: self._load(o, i, c) * t.load(a, i)),
             *self._weighted(first, value),
             self._rows("new_peak", m, None, lambda i: t.load(n, i)),
         ]
+        self.reached = None
         return t.sequence(body)
 
     def _weighted(self, first: Any, value: Any) -> list[Any]:
         """o += w @ v, the weights as narrow as the function has them."""
         parts, weights, before = self.parts, self.w, []
         if parts.weight_dtype != WIDE:
-            weights = self._buffer("wn", (self.rows, self.keys), parts.weight_dtype)
-            narrowed = lambda i, j: t.store(weights, (i, j), t.load(self.w, i, j).astype(parts.weight_dtype))  # noqa: E731
+            weights = self._buffer("wn", self._pair(self.rows, self.keys), parts.weight_dtype)
+
+            def narrowed(i: Any, j: Any) -> Any:
+                return self._store(weights, i, j, self._load(self.w, i, j).astype(parts.weight_dtype))
+
             before = [self._scores("round_weight", first, narrowed)]
         product = self._product(
             "output",
@@ -345,7 +322,7 @@ class _Writer:
             self.o,
             ("c", parts.width),
             ("j", self.keys),
-            lambda i, c, j: _wide(t.load(weights, i, j)) * _wide(value(j, c)),
+            lambda i, c, j: _wide(self._load(weights, i, j)) * _wide(value(j, c)),
         )
         return [*before, product]
 
@@ -362,7 +339,7 @@ class _Writer:
 
         def body(i: Any, c: Any, k: Any) -> Any:
             key = first + (c if column[0] == "j" else k)
-            stmt = t.store(total, (i, c), t.load(total, i, c) + factor(i, c, k))
+            stmt = self._store(total, i, c, self._load(total, i, c) + factor(i, c, k))
             return t.block(name, t.when(self._both(i, key), stmt), {CONTRACT: 1})
 
         return t.nest([("i", self.rows), column, reduced], body)
@@ -405,7 +382,9 @@ class _Writer:
             at = (*self.batch, self.first_row + i, c)
 
             def read(node: Any) -> Any:
-                return t.load(self.o, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+                return (
+                    self._load(self.o, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+                )
 
             indices = [form(*at) for form in parts.output.indices]
             value = parts.output.value(*at, load=read)
@@ -413,7 +392,9 @@ class _Writer:
 
         return [
             self._rows("inverse", inverse, None, divisor),
-            self._rows("scale", self.o, parts.width, lambda i, c: t.load(self.o, i, c) * t.load(inverse, i)),
+            self._rows(
+                "scale", self.o, parts.width, lambda i, c: self._load(self.o, i, c) * t.load(inverse, i)
+            ),
             t.nest([("i", self.rows), ("c", parts.width)], result),
         ]
 

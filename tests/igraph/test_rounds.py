@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.igraph import parse_igraph, var
-from uir_tvm.igraph.rounds import open_rounds
+from uir_tvm.igraph.rounds import limited, open_rounds
 from uir_tvm.igraph.sizes import at
 
 TEXT = """
@@ -57,3 +57,36 @@ def test_other_loops_run_to_their_end(old: str, new: str) -> None:
 
 def test_static_graphs_have_none() -> None:
     assert open_rounds(at(parse_igraph(TEXT), {"n": 2, "m": 3})) == {}
+
+
+STATIC = """
+hardware h { kind = cpu num_groups = 4 num_units = 1 reg_bytes = 65536 sram_bytes = 0 vector_bytes = 32 }
+igraph rows on h parallel (4, 1) {
+  x = iPointer(dram, fp32, 256, in)
+  y = iPointer(dram, fp32, 32, out)
+  a = iPointer(reg, fp32, 16)
+  b = iPointer(reg, fp32, 16)
+  c = iPointer(reg, fp32, 8)
+  fill.fp32 c[0; (1,8); (8,1)] [0.0]
+  BEFORE
+    move.dram.reg.fp32 a[0; (2,8); (8,1); rows :2*pid - 2*l + 2], \
+x[64*pid + 16*l; (2,8); (8,1); rows :2*pid - 2*l + 2]
+    unary.exp.fp32 b[0; (2,8); (8,1); rows :2*pid - 2*l + 2], a[0; (2,8); (8,1); rows :2*pid - 2*l + 2]
+    reduce.add.col.unit.fp32 a[0; (1,8); (8,1); rows :pid - l + 1], b[0; (2,8); (8,1); rows :2*pid - 2*l + 2]
+    binary.add.fp32 c[0; (1,8); (8,1); rows :4*pid - 4*l + 4], c[0; (1,8); (8,1); rows :4*pid - 4*l + 4], \
+a[0; (1,8); (8,1); rows :pid - l + 1]
+  AFTER
+  move.reg.dram.fp32 y[8*pid; (1,8); (8,1)], c[0; (1,8); (8,1)]
+}
+"""
+
+
+@pytest.mark.parametrize("looped", [True, False])
+def test_bounds_that_only_empty_rounds_become_the_end_of_a_loop(looped: bool) -> None:
+    """Also where the sum stays behind the loop: nothing is added in rounds that are left out."""
+    text = STATIC.replace("BEFORE", "for l in 4 {" if looped else "").replace("AFTER", "}" if looped else "")
+    graph = parse_igraph(text if looped else text.replace("*l", "*3").replace("- l", "- 3"))
+    freed, rounds = limited(graph)
+    assert list(rounds.values()) == [var("pid") + (1 if looped else -2)]
+    (loop,) = [node for node in freed.body if hasattr(node, "extent")]
+    assert not any(bound is not None for iop in loop.body for s in iop.slices() for bound in s.valid)

@@ -62,7 +62,9 @@ def test_the_cpu_keeps_its_library_and_says_why() -> None:
     assert "attention" not in heroes(graph)
     (found,) = graph.attentions
     assert not found.fused
-    assert "leaves attention to its matrix products" in found.reason
+    assert "12 rows on the same keys are too few" in found.reason
+    without = build_with(module(Q, plain), attrs.evolve(CPU, attention=None))
+    assert "leaves attention to its matrix products" in without.attentions[0].reason
     inside = [edge.reason for edge in graph.why_not if edge.reason.startswith("attention: ")]
     assert len(inside) == 2  # scores to softmax, softmax to the second product
 

@@ -17,17 +17,20 @@ from tvm.s_tir import Schedule
 from uir_tvm import hardware
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import IGraph, interpreter
+from uir_tvm.igraph.rounds import limited
 from uir_tvm.kernel_graph.build import build_with
 from uir_tvm.library.library_tables import AttentionLimits
 from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules import attention, contraction
-from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedules.attention.flash import FlashTile, flash_function
+from uir_tvm.schedules.attention.folded import fold_heads
 from uir_tvm.schedules.attention.parts import read_parts
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.bang.lower import lower as lower_bang
 from uir_tvm.target.cpu.library import TABLE as CPU
+from uir_tvm.target.cpu.passes import PASSES as CPU_PASSES
 from uir_tvm.verify import equivalent
 
 from tests.extracted import extracted
@@ -119,6 +122,69 @@ def test_narrow_operands_stay_narrow(dtype: str) -> None:
         reductions = {str(iop.dtype) for iop, _ in graph.walk() if iop.op == "reduce"}
         assert reductions == {"fp32"}
         equivalent(func, graph)
+
+
+@pytest.mark.parametrize("name", ["ragged", "grouped", "grouped decode"])
+def test_the_kernel_of_a_cpu_is_right(name: str) -> None:
+    """Vectors of queries that no tile divides, a mask that lies across them, heads that share keys."""
+    (heads, kv_heads), rows, keys, head = SHAPES[name]
+    func = kernel(*SHAPES[name])
+    graph = optimize(graph_of(func, "cpu"), list(CPU_PASSES)).graph
+    rng = np.random.default_rng(7)
+    q, k, v = (
+        rng.standard_normal((1, h, n, head)).astype("float32")
+        for h, n in ((heads, rows), (kv_heads, keys), (kv_heads, keys))
+    )
+    seen = rng.random((rows, keys)) < 0.8
+    by_size = {q.size: [q], k.size: [k, v], seen.size: [seen]}
+    shapes = [tuple(int(d) for d in p.shape) for p in func.params[:-1]]
+    args = [by_size[math.prod(shape)].pop(0).reshape(shape) for shape in shapes]
+    (result,) = run_igraph(graph, "uir-cpu", *args)
+    group = heads // kv_heads
+    want = masked_reference(q, k.repeat(group, 1), v.repeat(group, 1), seen)
+    np.testing.assert_allclose(np.asarray(result).reshape(want.shape), want, atol=5e-6)
+
+
+def causal(rows: int, keys: int, head: int = 16) -> tvm.tirx.PrimFunc:
+    """Causal attention of two heads, whose last row sees all keys."""
+    inputs = {
+        "q": ((2, rows, head), "float32"),
+        "k": ((2, keys, head), "float32"),
+        "v": ((2, keys, head), "float32"),
+    }
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        product = emit(op.matmul(q, emit(op.permute_dims(k, [0, 2, 1]))))
+        seen = relax.const(np.tri(rows, keys, keys - rows, dtype=bool))
+        masked = emit(op.where(seen, product, relax.const(-math.inf, "float32")))
+        return emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
+
+    (node,) = build_with(module(inputs, body), FUSING).custom_ops
+    return node.prim_func
+
+
+@pytest.mark.parametrize(("rows", "keys", "ends"), [(320, 320, True), (70, 150, True), (40, 200, False)])
+def test_blocks_behind_the_diagonal_are_left_out(rows: int, keys: int, ends: bool) -> None:
+    """No operand is a mask, the loop over blocks ends at the diagonal, and numbers are right."""
+    func = causal(rows, keys)
+    assert len(func.params) == 4
+    graph = graph_of(func, "cpu")
+    freed, rounds = limited(optimize(graph, list(CPU_PASSES)).graph)
+    assert bool(rounds) == ends  # where the first row sees 161 of 200 keys, no block is left out
+    bounds = [
+        bound for iop, _ in freed.walk() for s in iop.slices() for bound in s.valid if bound is not None
+    ]
+    assert not bounds or rows % 16
+    rng = np.random.default_rng(rows)
+    q, k, v = (rng.standard_normal((2, n, 16)).astype("float32") for n in (rows, keys, keys))
+    (result,) = run_igraph(optimize(graph, list(CPU_PASSES)).graph, "uir-cpu", q, k, v)
+    x = np.where(
+        np.tri(rows, keys, keys - rows, dtype=bool), q.astype("float64") @ k.swapaxes(-1, -2), -np.inf
+    )
+    e = np.exp(x - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(
+        np.asarray(result).reshape(q.shape), e / e.sum(-1, keepdims=True) @ v, atol=5e-6
+    )
 
 
 def test_scores_stay_on_chip() -> None:

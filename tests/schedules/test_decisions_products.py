@@ -24,7 +24,8 @@ from uir_tvm.igraph import HardwareModel, IGraph, interpreter
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedules import attention
-from uir_tvm.schedules.attention.flash import flash_function, fold_heads
+from uir_tvm.schedules.attention.flash import flash_function
+from uir_tvm.schedules.attention.folded import fold_heads
 from uir_tvm.schedules.attention.parts import read_parts
 from uir_tvm.schedules.contraction.shared_product import PRODUCT_SPACES, choose, decide_tile, with_joint
 from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax

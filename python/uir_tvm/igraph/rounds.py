@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rounds of a loop do something, where sizes decide it.
+"""How many rounds of a loop do something, where sizes or the unit decide it.
 
-A unit's loop has as many rounds for all sizes, the most that any needs: in those beyond the end of what it
-walks all boxes are empty.  Who prints the loop may end it there.
+A unit's loop has as many rounds for all sizes and all units, the most that any needs: in those beyond the end
+of what it walks all boxes are empty.  Who prints the loop may end it there; bounds that only say that a round
+is one of those that do something are then needless.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .affine import Affine
+from .affine import Affine, affine
 from .iops import spec_of
-from .nodes import IGraph, IOp, Loop, walk_body
+from .nodes import IGraph, IOp, ISlice, Loop, walk_body
+from .rewrite import FreshNames, map_slices
 
 
 def open_rounds(graph: IGraph) -> dict[str, Affine]:
@@ -21,16 +24,36 @@ def open_rounds(graph: IGraph) -> dict[str, Affine]:
 
     It may be negative, where none does, and more than the loop has.
     """
+    return {name: _count(end, name) for name, end in _all_ends(graph).items()}
+
+
+def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
+    """The graph without the bounds that say no more than how many rounds loops have, and these rounds.
+
+    Neighbours that the same expression empties become a loop of one round, or none.
+    """
+    ends = _all_ends(graph)
+    freed = _Freed(graph, ends)
+    body = freed.body(graph.body, frozenset(), {"pid", *(str(size.name) for size in graph.sizes)})
+    counts = {name: _count(end, name) for name, end in ends.items()} | freed.guards
+    return (graph.replace(body=body), counts) if counts else (graph, {})
+
+
+def _all_ends(graph: IGraph) -> dict[str, Affine]:
+    """By loop the expression, without a common factor, that is positive in the rounds that do something."""
     sizes = {str(size.name) for size in graph.sizes}
-    if not sizes:
-        return {}
     everywhere = Counter(name for iop, _ in graph.walk() for name in _names(iop))
     found = {}
     for loop, inside in _loops(graph.body, {"pid", *sizes}):
-        ends = _rounds(loop, inside, sizes, everywhere)
-        if ends is not None:
-            found[str(loop.var)] = ends
+        end = _end(loop, inside, sizes, everywhere)
+        if end is not None:
+            found[str(loop.var)] = end
     return found
+
+
+def _count(end: Affine, name: str) -> Affine:
+    step = -end.coefficient(name)
+    return (end.without([name]) + (step - 1)) // step
 
 
 def _loops(body: Sequence[Any], known: set[str]) -> Iterator[tuple[Loop, set[str]]]:
@@ -41,16 +64,16 @@ def _loops(body: Sequence[Any], known: set[str]) -> Iterator[tuple[Loop, set[str
             yield from _loops(node.body, {*known, str(node.var)})
 
 
-def _rounds(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[str]) -> Affine | None:
+def _end(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[str]) -> Affine | None:
+    name = str(loop.var)
     iops = [iop for iop, _ in walk_body(loop.body)]
-    own = Counter(name for iop in iops for name in _names(iop))
+    own = Counter(other for iop in iops for other in _names(iop))
     common: dict[Affine, None] | None = None
     for iop in iops:
         spec = spec_of(iop)
         if spec.barrier or iop.attrs.get("scope") == "group":
             return None
-        ends = [end for end in _ends(iop, str(loop.var)) if set(end.variables()) <= known]
-        ends = [end for end in ends if sizes & set(end.variables())]
+        ends = [end for end, whole in _ends(iop, name, known) if whole or sizes & set(end.variables())]
         if ends:
             common = {end: None for end in ends if common is None or end in common}
         elif any(p.level != "reg" or own[p.name] < everywhere[p.name] for p in _written(iop)):
@@ -58,12 +81,116 @@ def _rounds(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[st
     return next(iter(common), None) if common else None
 
 
-def _ends(iop: IOp, name: str) -> Iterator[Affine]:
-    """The rounds from which on the box of what an iOp writes is empty."""
-    for end in (iop.target.row_end, iop.target.col_end) if iop.targets else ():
-        step = 0 if end is None or not end.is_linear_in(name) else -end.coefficient(name)
-        if end is not None and step > 0:
-            yield (end.without([name]) + (step - 1)) // step
+def _ends(iop: IOp, name: str, known: set[str]) -> Iterator[tuple[Affine, bool]]:
+    """What is positive exactly in the rounds in which the box of what an iOp writes is not empty.
+
+    With it whether the box is then the whole side.
+    """
+    target = iop.target if iop.targets else None
+    sides = () if target is None else ((target.row_end, target.rows), (target.col_end, target.cols))
+    for end, limit in sides:
+        if end is None or not end.is_linear_in(name) or end.coefficient(name) >= 0:
+            continue
+        rest = set(end.without([name]).variables())
+        if rest and rest <= known:
+            primitive, factor = _parted(end)
+            yield primitive, factor >= int(limit)
+
+
+def _parted(end: Affine) -> tuple[Affine, int]:
+    """An expression as a positive number times one whose terms have no common factor."""
+    factor = math.gcd(int(end.constant), *(int(term.coeff) for term in end.terms))
+    if factor <= 1:
+        return end, 1
+    made = affine(int(end.constant) // factor)
+    for term in end.terms:
+        made = made + term.atom * (int(term.coeff) // factor)
+    return made, factor
+
+
+#: Fewest neighbours that are worth a condition of their own.
+LEAST_RUN = 4
+
+
+class _Freed:
+    """One walk of a loop tree whose loops end where they do nothing: bounds that this makes needless go.
+
+    ``guards`` has the loops of one round that it makes: their names, and what is positive where they run.
+    """
+
+    def __init__(self, graph: IGraph, ends: Mapping[str, Affine]) -> None:
+        self.ends = ends
+        self.names = FreshNames(graph)
+        self.guards: dict[str, Affine] = {}
+
+    def body(self, nodes: Sequence[Any], inside: frozenset[Affine], known: set[str]) -> list[Any]:
+        """The nodes, with what is positive around them and the variables that conditions may speak of."""
+        out: list[Any] = []
+        run: list[IOp] = []
+        common: frozenset[Affine] = frozenset()
+
+        def close() -> None:
+            if common and len(run) >= LEAST_RUN:
+                end = min(common, key=str)
+                name = self.names.like("only")
+                self.guards[name] = end
+                out.append(Loop(name, 1, [_without(iop, inside | {end}) for iop in run]))
+            else:
+                out.extend(_without(iop, inside) if inside else iop for iop in run)
+            run.clear()
+
+        for node in nodes:
+            if isinstance(node, Loop):
+                close()
+                common = frozenset()
+                end = self.ends.get(str(node.var))
+                deeper = inside if end is None else inside | {end}
+                made = self.body(node.body, deeper, {*known, str(node.var)})
+                out.append(Loop(node.var, node.extent, made, node.attrs))
+                continue
+            own = frozenset(_whole_ends(node, known)) - inside
+            if run and not (common & own):
+                close()
+                common = frozenset()
+            if not run:
+                common = own
+            common = common & own
+            run.append(node)
+            if not own:
+                close()
+                common = frozenset()
+        close()
+        return out
+
+
+def _whole_ends(iop: IOp, known: set[str]) -> Iterator[Affine]:
+    """What is positive exactly where an iOp does something, and then leaves a side of its target whole."""
+    if not iop.targets or spec_of(iop).barrier or iop.attrs.get("scope") == "group":
+        return
+    target = iop.target
+    for end, limit in ((target.row_end, target.rows), (target.col_end, target.cols)):
+        if end is not None and not end.is_constant and set(end.variables()) <= known:
+            primitive, factor = _parted(end)
+            if factor >= int(limit):
+                yield primitive
+
+
+def _without(iop: IOp, positive: frozenset[Affine]) -> IOp:
+    """The iOp without bounds that say nothing where some expressions are positive."""
+
+    def kept(end: Affine | None, limit: int) -> Affine | None:
+        if end is None:
+            return None
+        primitive, factor = _parted(end)
+        return None if primitive in positive and factor >= limit else end
+
+    def piece(s: ISlice) -> ISlice:
+        if s.row_end is None and s.col_end is None:
+            return s
+        rows = (s.row_begin, kept(s.row_end, int(s.rows)))
+        return s.replace(rows=rows, cols=(s.col_begin, kept(s.col_end, int(s.cols))))
+
+    return map_slices(iop, piece)
 
 
 def _written(iop: IOp) -> list[Any]:

@@ -11,6 +11,8 @@ import attrs
 from tvm import relax
 
 from ..library.library_tables import LibraryTable
+from ..open_arithmetic import is_open
+from .band import BAND, Band, band_of
 from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
 from .scales import is_normal
@@ -31,14 +33,19 @@ class ScoreStep:
         Its attributes and arguments that are no tensors.
     operands : tuple
         Views of the scores' shape; None where the scores flow in.
+    band : Band, optional
+        Of a step that closes keys by their distance from the query.
     """
 
     name: str
     call: Any
     operands: tuple[View | None, ...]
+    band: Band | None = None
 
     def text(self) -> str:
         """The same for steps that compute the same, operands apart."""
+        if self.band is not None:
+            return str(self.band)
         plain = [str(arg) for arg in self.call.args if not isinstance(arg.ty, relax.TensorType)]
         return f"{self.name}{[operand is None for operand in self.operands]}{self.call.attrs}{plain}"
 
@@ -242,6 +249,9 @@ def _step(op: Op, shape: tuple[int, ...], private: Any) -> tuple[ScoreStep, View
     if any(view is None for i, view in enumerate(others) if i not in flows):
         return None
     assert op.call is not None
+    band = band_of(op.name, others)
+    if band is not None:
+        return ScoreStep(BAND, None, (None,), band), op.operands[flows[0]]
     return ScoreStep(op.name, op.call, tuple(others)), op.operands[flows[0]]
 
 
@@ -264,6 +274,8 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
     if len(dtypes) != 1 or not dtypes <= limits.dtypes:
         names = (", ".join(sorted(each)) for each in (dtypes, limits.dtypes))
         return "attention of {} is not fused, only of one of {}".format(*names)
+    if not limits.open_sizes and is_open((*found.query.shape, *found.key.shape)):
+        return "sizes are open, for which products and a softmax are kernels for all sizes"
     head = max(found.query.shape[-1], found.value.shape[-1])
     if head > limits.max_head:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"

@@ -82,7 +82,7 @@ def _row_key(layout: Layout, rank: int) -> object:
     return tuple(rows), merge_atoms(sorted(along, key=lambda atom: -atom[1])), layout.offset
 
 
-def _through(layout: Layout, view: View) -> Openness | None:
+def through(layout: Layout, view: View) -> Openness | None:
     """A reading of what has the shape of ``view``, as a reading of the view's base; None where it is none."""
     flat = view.layout.reshape([prod(view.shape)])
     found = rebase(layout, flat) if flat is not None else None
@@ -98,7 +98,7 @@ def _open_where(mask: View) -> Iterator[Openness]:
         return
     flags, opened, closed = select.operands
     if _is_finite(opened) and _is_minus_infinity(closed):
-        found = _through(here.layout, flags)
+        found = through(here.layout, flags)
         if found is not None:
             yield found
             yield from _flags_of_mask(found)
@@ -115,7 +115,7 @@ def _any_open(condition: View) -> Iterator[Openness]:
     if not _repeats_along_rows(condition):
         return
     reduced, bound = compare.operands
-    found = _through(condition.layout, reduced)
+    found = through(condition.layout, reduced)
     maximum = reduced.base.producer
     if found is None or maximum is None or maximum.name != "max" or maximum.call is None:
         return
@@ -130,7 +130,7 @@ def _any_open(condition: View) -> Iterator[Openness]:
     if _is_zero(bound):
         ones = source.base.producer
         if ones is not None and ones.name == "where" and _is_positive(ones.operands[1]):
-            flags = _through(inside.layout, ones.operands[0]) if _is_zero(ones.operands[2]) else None
+            flags = through(inside.layout, ones.operands[0]) if _is_zero(ones.operands[2]) else None
             if flags is not None:
                 yield flags
                 yield from _flags_of_mask(flags)
@@ -144,7 +144,7 @@ def _flags_of_mask(flags: Openness) -> Iterator[Openness]:
     """The mask in flags that are ``mask != -inf``."""
     compare = flags.base.producer
     if compare is not None and compare.name == "not_equal" and _is_minus_infinity(compare.operands[1]):
-        found = _through(flags.layout, compare.operands[0])
+        found = through(flags.layout, compare.operands[0])
         if found is not None:
             yield found
 

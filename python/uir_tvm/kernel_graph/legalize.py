@@ -303,6 +303,9 @@ def _attention(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr])
     scores = builder.emit(relax.op.matmul(query, key, out_dtype=wide))
     rest = iter(masks)
     for step in found.steps:
+        if step.band is not None:
+            scores = builder.emit_te(step.band.tensor, scores, primfunc_name_hint="band")
+            continue
         flowing = [scores if view is None else _widened(builder, next(rest), wide) for view in step.operands]
         if step.name != "astype":
             scores = builder.emit(with_operands(step.call, flowing))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract iOp: a matrix product of tiles by fused multiply-adds on a block of registers.
 
-A block of ``ROWS`` x ``VECTORS`` vectors of the target stays in registers while k runs: every step
-loads the vectors of one row of b and one element of each row of a.  A b whose columns are not contiguous is
-first packed, one panel at a time.
+A block of rows x vectors stays in registers while k runs: every step loads the vectors of one row of b and
+one element of each row of a.  How large it is follows from the number of vector registers.  A b whose columns
+are not contiguous is first packed, one panel at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -23,8 +23,20 @@ from .element_access import access_of
 from .elements import constant, convert, element, splat
 from .emit_value import KernelContext
 
-#: Rows and vectors of the register block: 8 accumulators, 2 vectors of b and one of a fit in 16 registers.
-ROWS, VECTORS = 4, 2
+#: Most rows of a block: more of them than hide the latency of a multiply-add only make code longer.
+MOST_ROWS = 12
+#: Rows up to which packing b costs more than reading it as it lies.
+UNPACKED_ROWS = 4
+
+
+def block_vectors(registers: int) -> int:
+    """Vectors of a block: with 6 rows, 4 of them and their b fit in 32 registers, 2 in 16."""
+    return 4 if registers >= 32 else 2
+
+
+def block_rows(registers: int, vectors: int) -> int:
+    """Rows of a block: what is left beside the vectors of b, one element of a, and one register to spare."""
+    return max(1, min(MOST_ROWS, (registers - vectors - 2) // vectors))
 
 
 class ContractEmitter:
@@ -35,6 +47,7 @@ class ContractEmitter:
         self.target, (self.a, self.b) = action.iop.target, action.iop.sources
         self.compute = element(action.iop.dtype).compute
         self.lanes = max(1, vector_bytes // max(4, bytes_of(action.iop.dtype)))
+        self.widest = self.lanes * block_vectors(kernel.registers)
         self.panel: tirx.Buffer | None = None
 
     def emit(self, code: Code) -> None:
@@ -45,9 +58,9 @@ class ContractEmitter:
         depth = self.a.cols
         k0, k1 = scope.bound(self.a.col_begin, 0, depth), scope.bound(self.a.col_end, depth, depth)
         self.depth = (code.bind_index(k0), code.bind_index(distance(k0, k1)))
-        pack = self.b.cols > 1 and self.b.col_stride != 1 and t.rows > ROWS
+        pack = self.b.cols > 1 and self.b.col_stride != 1 and t.rows > UNPACKED_ROWS
         if pack:
-            self.panel = scratch(code, "panel", self.compute, self.a.cols * self.lanes * VECTORS)
+            self.panel = scratch(code, "panel", self.compute, self.a.cols * self.widest)
         for begin, count, width in self._panels(code, *cols):
 
             def body(inner: Code, col: Expr, width: int = width) -> None:
@@ -58,41 +71,48 @@ class ContractEmitter:
 
     def _panels(self, code: Code, begin: Expr, end: Expr) -> Iterator[tuple[Expr, Expr, int]]:
         """(first column, panels, columns of each): wide ones, then narrower ones for what is left."""
-        widest = self.lanes * VECTORS
         known = as_int(distance(begin, end))
         if known is None:
-            yield from self._dynamic_panels(code, begin, end, widest)
+            yield from self._dynamic_panels(code, begin, end)
             return
-        width = widest
-        while known and width:
-            if known >= width:
-                yield begin, index(known // width), width
-                begin, known = begin + known // width * width, known % width
-            width //= 2
+        wide = known // self.widest
+        yield begin, index(wide), self.widest
+        begin, known = begin + wide * self.widest, known % self.widest
+        whole = known // self.lanes * self.lanes
+        if whole:
+            yield begin, index(1), whole
+        begin, known = begin + whole, known - whole
+        while known:
+            width = 1 << (known.bit_length() - 1)
+            yield begin, index(1), width
+            begin, known = begin + width, known - width
 
-    def _dynamic_panels(
-        self, code: Code, begin: Expr, end: Expr, widest: int
-    ) -> Iterator[tuple[Expr, Expr, int]]:
+    def _dynamic_panels(self, code: Code, begin: Expr, end: Expr) -> Iterator[tuple[Expr, Expr, int]]:
         begin = code.bind_index(begin)
         count = code.bind_index(distance(begin, end))
-        wide = code.bind_index(tirx.truncdiv(count, index(widest)))
-        yield begin, wide, widest
-        done = code.bind_index(wide * index(widest))
+        wide = code.bind_index(tirx.truncdiv(count, index(self.widest)))
+        yield begin, wide, self.widest
+        done = code.bind_index(wide * index(self.widest))
         yield begin + done, count - done, 1
 
     def _rows(self, code: Code, rows: tuple[Expr, Expr], col: Expr, width: int) -> None:
         begin, end = rows
         count = distance(begin, end)
         known = as_int(count)
+        size = block_rows(self.kernel.registers, max(1, width // self.lanes))
+
+        def blocks(rows: int) -> Callable[[Code, Expr], None]:
+            return lambda inner, row: self._block(inner, row, rows, col, width)
+
         if known is not None:
-            blocks = index(known // ROWS)
-        else:
-            blocks = code.bind_index(tirx.truncdiv(count, index(ROWS)))
-        code.loop(begin, blocks, ROWS, lambda inner, row: self._block(inner, row, ROWS, col, width), "m")
-        rest = begin + blocks * ROWS
-        code.loop(
-            rest, distance(rest, end), 1, lambda inner, row: self._block(inner, row, 1, col, width), "m"
-        )
+            code.loop(begin, index(known // size), size, blocks(size), "m")
+            if known % size:
+                blocks(known % size)(code, begin + known // size * size)
+            return
+        whole = code.bind_index(tirx.truncdiv(count, index(size)))
+        code.loop(begin, whole, size, blocks(size), "m")
+        rest = begin + whole * size
+        code.loop(rest, distance(rest, end), 1, blocks(1), "m")
 
     def _block(self, code: Code, row: Expr, rows: int, col: Expr, width: int) -> None:
         lanes = min(width, self.lanes)
@@ -105,11 +125,12 @@ class ContractEmitter:
 
         def step(inner: Code, k: Expr) -> None:
             vectors = [inner.bind(self._b(k, col, part, lanes)) for part in parts]
-            factors = [inner.bind(self._load(self.a, row + i, k, 1)) for i in range(rows)]
-            for number, buffer in enumerate(held):
-                factor, vector = factors[number // len(parts)], vectors[number % len(parts)]
-                total = tirx.BufferLoad(buffer, [at]) + splat(factor, lanes) * vector
-                inner.add(tirx.BufferStore(buffer, total, [at]))
+            for i in range(rows):
+                factor = inner.bind(self._load(self.a, row + i, k, 1))
+                for part, vector in enumerate(vectors):
+                    buffer = held[i * len(vectors) + part]
+                    total = tirx.BufferLoad(buffer, [at]) + splat(factor, lanes) * vector
+                    inner.add(tirx.BufferStore(buffer, total, [at]))
 
         code.loop(*self.depth, 1, step, "k")
         write, memory = self.action.write, self.kernel.memory
@@ -132,7 +153,7 @@ class ContractEmitter:
         """``lanes`` elements of row k of b, ``part`` columns into the panel that begins at ``col``."""
         if self.panel is None:
             return self._load(self.b, k, col + part, lanes)
-        at = k * index(self.lanes * VECTORS) + part
+        at = k * index(self.widest) + part
         return tirx.BufferLoad(self.panel, [tirx.Ramp(at, index(1), lanes) if lanes > 1 else at])
 
     def _pack(self, code: Code, col: Expr, width: int) -> None:
@@ -141,7 +162,7 @@ class ContractEmitter:
 
         def line(inner: Code, k: Expr) -> None:
             def one(innermost: Code, j: Expr) -> None:
-                at = k * index(self.lanes * VECTORS) + j
+                at = k * index(self.widest) + j
                 innermost.add(tirx.BufferStore(self.panel, self._load(self.b, k, col + j, 1), [at]))
 
             inner.loop(index(0), index(width), 1, one, "j")

@@ -34,11 +34,12 @@ class Point:
 
 @attrs.frozen
 class KernelContext:
-    """What emission needs to know of the kernel around it."""
+    """What emission needs to know of the kernel around it; ``registers`` are those of vectors."""
 
     scope: LoopScope
     memory: Buffers
     text: LlvmText
+    registers: int = 16
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

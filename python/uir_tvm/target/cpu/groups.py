@@ -120,10 +120,38 @@ def plan(actions: Sequence[Action]) -> list[RowNest]:
     """The nests of a straight run of actions, in an order that keeps its meaning."""
     nests: list[RowNest] = []
     for nest in _nests(actions):
-        better = _reoriented(nest)
-        _form_groups(better)
-        nests.append(better)
+        for part in _turned_first(nest):
+            better = _reoriented(part)
+            _form_groups(better)
+            nests.append(better)
     return nests
+
+
+def _turned_first(nest: RowNest) -> list[RowNest]:
+    """A nest with reductions after nests that bring what it reads across rows: block by block, transposed."""
+    if all(action.kind in (MAP, OPAQUE) for action in nest.actions):
+        return [nest]
+    moves = [action for number, action in enumerate(nest.actions) if _is_turned_load(nest, number)]
+    rest = [action for action in nest.actions if action not in moves]
+    return [
+        *(RowNest((OPAQUE, id(move)), [move]) for move in moves),
+        *([RowNest(nest.key, rest)] if rest else []),
+    ]
+
+
+def _is_turned_load(nest: RowNest, number: int) -> bool:
+    """Whether an action only brings a tile that lies across, and nothing before it touches what it writes."""
+    action = nest.actions[number]
+    if action.iop.op != "move" or action.kind != MAP or len(action.reads) != 1:
+        return False
+    access, made = action.reads[0].access, action.write.pointer
+    if access.row != 1 or access.col in (-1, 0, 1) or made.level != "reg":
+        return False
+    written = [other.write.pointer.name for other in nest.actions if other is not action]
+    before = (other.names for other in nest.actions[:number])
+    return not {made.name, access.pointer.name} & set(written) and not any(
+        made.name in names for names in before
+    )
 
 
 def _nests(actions: Sequence[Action]) -> list[RowNest]:
@@ -134,13 +162,18 @@ def _nests(actions: Sequence[Action]) -> list[RowNest]:
             # (1, N) and (N, 1) are the same work: the form that joins what it depends on
             turned = action.swapped()
             other = _place(nests, turned)
-            if other is not None and (at is None or other >= at):
+            if other is not None and (at is None or other >= at) and _meets(nests[other], turned):
                 chosen, at = turned, other
         if at is None:
             nests.append(RowNest(_nest_key(chosen), [chosen]))
         else:
             nests[at].actions.append(chosen)
     return nests
+
+
+def _meets(nest: RowNest, action: Action) -> bool:
+    """Whether an action writes what some action of a nest touches, or the other way round."""
+    return any(conflict(other, action) != Overlap.DISJOINT for other in nest.actions)
 
 
 def _is_vector(action: Action) -> bool:

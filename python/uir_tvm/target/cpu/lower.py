@@ -15,7 +15,7 @@ from ...errors import SEPARATOR, CodegenError
 from ...igraph.affine import Affine
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
-from ...igraph.rounds import open_rounds
+from ...igraph.rounds import limited
 from ...igraph.tir_sizes import TIMES, launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
@@ -55,8 +55,8 @@ class _Part:
 
     @staticmethod
     def of(phase: IGraph) -> _Part:
-        graph = _without_overlap(read_through(rename(phase)))
-        planned = _planned(graph.body, open_rounds(graph))
+        graph, rounds = limited(_without_overlap(read_through(rename(phase))))
+        planned = _planned(graph.body, rounds)
         nests = list(_all_nests(planned))
         return _Part(graph, planned, nests, OperandValues(nests))
 
@@ -108,6 +108,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             need="one dram parameter per buffer of the function",
         )
     scope = _sizes(graph, prim_func)
+    registers = int(graph.hardware.figures.get("vector_registers", 16))
     code.add(*_checks(graph, scope))
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter, scope)
@@ -117,7 +118,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text), text)
+        _units(code, part, KernelContext(scope, memory, text, registers), text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 

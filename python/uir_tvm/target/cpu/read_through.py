@@ -6,6 +6,9 @@
 
 A move, broadcast or transpose into reg memory is a *view* of its source.  Whoever reads the view reads the
 source instead, provided that nothing writes the source in between; a view that nobody reads any more goes.
+
+A contraction reads its first factor one element at a time, in whatever order it lies; the second one it reads
+in vectors along the columns.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 READERS = frozenset(
     {"move", "unary", "binary", "compare", "select", "broadcast", "reduce", "cast", "transpose"}
 )
+CONTRACT = "contract"
 
 
 @attrs.frozen
@@ -70,13 +74,17 @@ def _pass(graph: IGraph) -> tuple[list[Any], bool]:
             writes.setdefault(target.pointer.name, []).append(place)
     new: dict[int, IOp] = {}
     for place in places:
-        if place.iop.op in READERS:
-            iop = place.iop
-            old = list(iop.sources)
-            sources = [_resolved(place, piece, writes) for piece in old]
-            # handles of one object differ between accesses to a field: compare with those that went in
-            if any(a is not b for a, b in zip(sources, old, strict=True)):
-                new[place.position] = IOp(iop.op, iop.name, iop.dtype, iop.targets, sources, iop.attrs)
+        iop = place.iop
+        if iop.op not in READERS and iop.op != CONTRACT:
+            continue
+        old = list(iop.sources)
+        sources = [
+            _resolved(place, piece, writes, by_element=iop.op == CONTRACT and number == 0)
+            for number, piece in enumerate(old)
+        ]
+        # handles of one object differ between accesses to a field: compare with those that went in
+        if any(a is not b for a, b in zip(sources, old, strict=True)):
+            new[place.position] = IOp(iop.op, iop.name, iop.dtype, iop.targets, sources, iop.attrs)
     iops = [new.get(place.position, place.iop) for place in places]
     read = {piece.pointer.name for iop in iops for piece in _read(iop)}
     drop = {
@@ -110,20 +118,25 @@ def _rebuilt(body: Sequence[Any], iops: list[IOp], drop: set[int], counter: Any)
     return out
 
 
-def _resolved(reader: _Place, piece: ISlice, writes: dict[str, list[_Place]]) -> ISlice:
-    """What ``reader`` may read instead of ``piece``; ``piece`` itself where it must stay."""
+def _resolved(
+    reader: _Place, piece: ISlice, writes: dict[str, list[_Place]], by_element: bool = False
+) -> ISlice:
+    """What ``reader`` may read instead of ``piece``; ``piece`` itself where it must stay.
+
+    ``by_element`` says that it reads one element at a time: any order of them is as good.
+    """
     writers = writes.get(piece.pointer.name, [])
     if piece.pointer.level != "reg" or len(writers) != 1:
         return piece
     copy = writers[0]
-    view = _view_of(copy.iop)
+    view = _view_of(copy.iop, by_element)
     inside = reader.loops[: len(copy.loops)] == copy.loops and copy.position < reader.position
     if view is None or not inside or _overwritten(copy, reader, view.pointer, writes):
         return piece
-    return _composed(copy.iop.target, view, piece, reader.iop) or piece
+    return _composed(copy.iop.target, view, piece, reader.iop, by_element) or piece
 
 
-def _view_of(iop: IOp) -> ISlice | None:
+def _view_of(iop: IOp, by_element: bool) -> ISlice | None:
     """The source seen in the target's shape, if the iOp only renames elements."""
     if not spec_of(iop).rearranges or "pad" in iop.attrs:
         return None
@@ -139,7 +152,7 @@ def _view_of(iop: IOp) -> ISlice | None:
     else:
         view = s.replace(shape=shape, stride=(0, s.col_stride))
     # strided reads are slow: worth it once, not in every pass over the tile
-    return view if view.col_stride in (0, 1) or view.cols == 1 else None
+    return view if by_element or view.col_stride in (0, 1) or view.cols == 1 else None
 
 
 def _overwritten(copy: _Place, reader: _Place, source: IPointer, writes: dict[str, list[_Place]]) -> bool:
@@ -150,7 +163,7 @@ def _overwritten(copy: _Place, reader: _Place, source: IPointer, writes: dict[st
     return any(copy.position < place.position <= end for place in writes.get(source.name, []))
 
 
-def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp) -> ISlice | None:
+def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp, by_element: bool) -> ISlice | None:
     """``piece`` of the copy's target as a piece of ``view``; None where it is no plain piece of it."""
     shift = piece.offset - target.offset
     if not shift.is_constant or shift.constant < 0:
@@ -175,7 +188,7 @@ def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp) -> ISlic
 
     offset: Affine = view.offset + stride(start)
     result = piece.replace(pointer=view.pointer, offset=offset, stride=(stride(step_r), stride(step_c)))
-    return result if result.col_stride in (0, 1) or result.cols == 1 else None
+    return result if by_element or result.col_stride in (0, 1) or result.cols == 1 else None
 
 
 def _coordinate(target: ISlice, distance: int) -> tuple[int, int] | None:

@@ -21,5 +21,7 @@ TILES = TileSpace(
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
     vectors=(0.5, 1, 2, 4),
 )
-#: A core keeps a tile of scores in L1 (32 x 128 fp32).
-ATTENTION = AttentionSpace(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False)
+#: A core keeps a tile of scores in L1 (64 x 64 fp32), of four vectors of 16 queries.
+ATTENTION = AttentionSpace(
+    rows=64, key_bytes=256, units=1, stages=1, groups=None, whole_tiles=False, turned=True, leaves_out=True
+)
