@@ -19,7 +19,8 @@ from ..errors import EnvironmentMismatchError, ToolchainError
 __all__ = ["LIMIT", "TextModel", "compiler", "library"]
 
 #: How kernels are linked: the models' library is loaded already when they are.
-LINKED = "-luir_device"
+#: Standard libraries are loaded with it, and linking against them takes longer than all the rest of it.
+LINKED = ("-luir_device", "-nodefaultlibs", "-lgcc")
 #: Ends of the names of a header and of its compiled form, as g++ looks for it.
 HEADER, COMPILED_HEADER = ".h", ".h.gch"
 #: Seconds that one compilation may take.
@@ -144,7 +145,7 @@ class TextModel:
             self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
             # Without the flags: a sanitizer's own library must stay out.
             self._run(
-                [gxx, "-shared", str(built), "-o", str(linked), f"-L{model.parent}", LINKED], text, limit
+                [gxx, "-shared", str(built), "-o", str(linked), f"-L{model.parent}", *LINKED], text, limit
             )
             return cache.keep(key, linked.read_bytes(), ".so")
 

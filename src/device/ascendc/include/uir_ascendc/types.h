@@ -2,7 +2,11 @@
 // Keywords, numbers and enumerations of Ascend C, for g++.
 #pragma once
 
+// C's header alone: that of libstdc++ brings the special functions, which take longer to read than most texts.
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 #include <math.h>
+#undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+
 #include <stdint.h>
 
 #include <type_traits>

@@ -2,9 +2,14 @@
 // The words of CUDA C++ that a host compiler does not know, and where a thread is.
 #pragma once
 
+// C's headers alone: that of libstdc++ brings the special functions, which take longer to read than most texts.
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+#include <math.h>
+#include <stdlib.h>
+#undef _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+
 #include <float.h>
 #include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -54,6 +54,34 @@ UIR_SIMT_MIN_MAX(unsigned long)
 UIR_SIMT_MIN_MAX(long long)
 UIR_SIMT_MIN_MAX(unsigned long long)
 #undef UIR_SIMT_MIN_MAX
+
+// The overloads of CUDA C++ for float, beside C's functions of double.
+#define UIR_SIMT_OF_FLOAT(name) \
+  UIR_SIMT_INLINE float name(float x) { return name##f(x); }
+UIR_SIMT_OF_FLOAT(sqrt)
+UIR_SIMT_OF_FLOAT(rsqrt)
+UIR_SIMT_OF_FLOAT(exp)
+UIR_SIMT_OF_FLOAT(exp2)
+UIR_SIMT_OF_FLOAT(log)
+UIR_SIMT_OF_FLOAT(log2)
+UIR_SIMT_OF_FLOAT(sin)
+UIR_SIMT_OF_FLOAT(cos)
+UIR_SIMT_OF_FLOAT(tan)
+UIR_SIMT_OF_FLOAT(tanh)
+UIR_SIMT_OF_FLOAT(erf)
+UIR_SIMT_OF_FLOAT(fabs)
+UIR_SIMT_OF_FLOAT(floor)
+UIR_SIMT_OF_FLOAT(ceil)
+UIR_SIMT_OF_FLOAT(trunc)
+UIR_SIMT_OF_FLOAT(round)
+UIR_SIMT_OF_FLOAT(rint)
+#undef UIR_SIMT_OF_FLOAT
+UIR_SIMT_INLINE float pow(float x, float y) { return powf(x, y); }
+UIR_SIMT_INLINE float fmod(float x, float y) { return fmodf(x, y); }
+UIR_SIMT_INLINE float fma(float x, float y, float z) { return fmaf(x, y, z); }
+UIR_SIMT_INLINE float abs(float x) { return fabsf(x); }
+UIR_SIMT_INLINE double abs(double x) { return fabs(x); }
+
 UIR_SIMT_INLINE float min(float a, float b) { return fminf(a, b); }
 UIR_SIMT_INLINE float max(float a, float b) { return fmaxf(a, b); }
 UIR_SIMT_INLINE double min(double a, double b) { return fmin(a, b); }
