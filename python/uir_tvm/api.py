@@ -34,7 +34,13 @@ from .runtime.executable import Executable, ModelInfo
 from .runtime.open_kernels import OpenKernels
 from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable
-from .runtime.symbolic_programs import OpenGraph, SizedProgram, SymbolicProgram, SymbolicPrograms
+from .runtime.symbolic_programs import (
+    OpenGraph,
+    SizedProgram,
+    SymbolicProgram,
+    SymbolicPrograms,
+    needs_numbers,
+)
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
 from .structure import STRUCTURE
@@ -204,6 +210,8 @@ def _compile_sized(
         except Exception as error:  # TVM raises many kinds of what it cannot lower without numbers
             if options.faults == "raise" and is_own_fault(error):
                 raise
+            if program.space.found:
+                raise needs_numbers(program.space) from error
             program.leave(error)
             return alone()
         seconds = dict(program.executable.info.seconds)

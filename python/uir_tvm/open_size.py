@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 import itertools
 import math
 import operator
@@ -23,7 +22,7 @@ import numpy as np
 
 from .errors import OpenSizeError
 from .open_bounds import Monomial, lower_bound
-from .open_symbols import OpenSymbol
+from .open_symbols import OpenSymbol, representative_in
 from .open_terms import Terms, long_division, over_term, terms_text
 from .symbolic_shapes import Range, sizes_text, value_of
 
@@ -64,6 +63,10 @@ class SizeSpace:
 
     def __init__(self, symbols: Iterable[OpenSymbol], met: Mapping[str, int] | None = None) -> None:
         self.symbols = {symbol.name: symbol for symbol in symbols}
+        #: The value of each symbol that stands for all.
+        self.representatives = {name: symbol.representative for name, symbol in self.symbols.items()}
+        #: Sizes that the model finds while it runs (how many elements are not zero), by name.
+        self.found: dict[str, OpenSymbol] = {}
         self._met = met
         self.unlike: Condition | None = None
         self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
@@ -82,6 +85,39 @@ class SizeSpace:
         """The size of this name."""
         return OpenSize((((name,), 1),), self)
 
+    def find(self, name: str, ends: Range, variable: Any) -> OpenSize:
+        """A size that is known once the model runs.
+
+        It equals no other size; what else is decided of it has to be checked when it is known.
+
+        Parameters
+        ----------
+        name : str
+        ends : (int, int or None)
+            Least and greatest value.
+        variable : tvm.tirx.Var
+            What stands for it where a size is handed to TVM.
+        """
+        if name not in self.found:
+            value = representative_in(ends, self.representatives.values())
+            self.found[name] = OpenSymbol(name, *ends, value, str(variable.name))
+            self.representatives[name] = value
+            self._names[str(variable.name)] = name
+            # what has no elements has no layout that could be wrong
+            self._ranges[name] = max(ends[0], 1), ends[1]
+            self._bounds.clear()
+        self._variables[name] = variable
+        return self.symbol(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbols of the inputs, then the sizes that are found."""
+        return (*self.symbols, *self.found)
+
+    def is_found(self, size: OpenSize) -> bool:
+        """Whether a size is known only once the model runs."""
+        return bool(self.found) and not self.found.keys().isdisjoint(self.names_in(size))
+
     def meet(self, variable: str, expression: Any) -> OpenSize | None:
         """The size that a variable of TVM is; None for one that is no symbol.
 
@@ -96,12 +132,12 @@ class SizeSpace:
     @property
     def has_variables(self) -> bool:
         """Whether a variable of every symbol was met."""
-        return len(self._variables) == len(self.symbols)
+        return len(self._variables) == len(self.symbols) + len(self.found)
 
     @property
     def variables(self) -> dict[str, Any]:
         """What stands for each symbol where a size is handed to TVM; a variable of every one was met."""
-        return {name: self._variables[name] for name in self.symbols}
+        return {name: self._variables[name] for name in self.names}
 
     @property
     def range_texts(self) -> list[str]:
@@ -113,7 +149,8 @@ class SizeSpace:
 
     def range_of(self, name: str) -> Range:
         """The least and the greatest value of a symbol by its range and by the conditions on it alone."""
-        low, high = self._ranges[name]
+        found = self.found.get(name)
+        low, high = self._ranges[name] if found is None else (found.low, found.high)
         for condition in self.conditions:
             factors = dict(condition.size.terms)
             factor, rest = factors.pop(((name,)), 0), factors.pop((), 0)
@@ -137,12 +174,15 @@ class SizeSpace:
         return tuple(self._conditions.values())
 
     def admits(self) -> Callable[..., bool]:
-        """A function of a size for each symbol, by name: whether ranges and conditions hold."""
+        """A function of a size for each symbol, by name: whether ranges and conditions hold.
+
+        Sizes that are found are no symbols.
+        """
         tests = [f"{symbol.low} <= {name}" for name, symbol in self.symbols.items()]
         tests += [
             f"{name} <= {symbol.high}" for name, symbol in self.symbols.items() if symbol.high is not None
         ]
-        tests += map(str, self.conditions)
+        tests += [str(each) for each in self.conditions if not self.is_found(each.size)]
         text = f"lambda {', '.join(self.symbols)}: {' and '.join(tests) or 'True'}"
         return cast("Callable[..., bool]", eval(text, dict(PARTS)))
 
@@ -169,11 +209,6 @@ class SizeSpace:
             else:
                 found.add(name)
         return found
-
-    @functools.cached_property
-    def representatives(self) -> dict[str, int]:
-        """The value of each symbol that stands for all."""
-        return {name: symbol.representative for name, symbol in self.symbols.items()}
 
     def expression(self, size: OpenSize) -> Any:
         """A size in terms of what stands for the symbols."""
@@ -216,7 +251,7 @@ class SizeSpace:
         if low == high == 0:
             return True
         whole = math.gcd(*(factor for monomial, factor in size.terms if monomial))
-        if size.constant % whole:
+        if size.constant % whole or self.is_found(size):
             return False
         holds = self.value(size, self.representatives) == 0
         self._keep(size if size.terms[-1][1] > 0 else -size, "==" if holds else "!=")
@@ -230,10 +265,14 @@ class SizeSpace:
         if high is not None and high < 0:
             return True
         holds = self.value(size, self.representatives) < 0
-        if self._met is not None and (self.value(size, self._met) < 0) != holds:
+        found = self.is_found(size)
+        if found and (_has_elements(size.terms) or _has_elements((-1 - size).terms)):
+            return self.value(size, self.representatives) < 0
+        met = None if found else self._met
+        if met is not None and (self.value(size, met) < 0) != holds:
             self.unlike = Condition(size if holds else -size - 1, ">=")
             raise OpenSizeError(
-                f"What stands for all sizes is unlike {sizes_text(self._met)}.",
+                f"What stands for all sizes is unlike {sizes_text(met)}.",
                 where=str(self.unlike),
                 need="representatives that answer as these sizes do",
                 remedy="read the model with others",
@@ -412,6 +451,16 @@ class OpenSize:
 
     def __ge__(self, other: Any) -> Any:
         return NotImplemented if self.terms_of(other) is None else not _is_negative(self - other)
+
+
+def _has_elements(terms: Terms) -> bool:
+    """Whether a polynomial is not negative where something has one or two elements at least.
+
+    What asks so treats 0 and 1 as special, and is right of them without.
+    """
+    rest = dict(terms)
+    constant = rest.pop((), 0)
+    return len(rest) == 1 and -2 * min(rest.values()) <= constant < 0
 
 
 #: A size of a shape: a number, or what a model leaves open.

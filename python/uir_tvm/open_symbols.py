@@ -71,6 +71,13 @@ def symbols_for(
     return [OpenSymbol(name, low, high, sizes[name], variables[name]) for name, (low, high) in ends.items()]
 
 
+def representative_in(ends: Range, taken: Iterable[int]) -> int:
+    """A prime of a range that is none of some numbers; else the range's greatest, or its least number."""
+    low, high = max(ends[0], LEAST), ends[1]
+    found = (number for number in _primes(low, high, None) if number not in set(taken))
+    return next(found, low if high is None else high)
+
+
 def _primes(low: int, high: int | None, near: int | None) -> list[int]:
     """Primes of a range, first those of at least `UNLIKELY`."""
     first = max(low, UNLIKELY)

@@ -83,10 +83,12 @@ def from_texts(value: Any) -> Any:
 
 
 def number(size: Any, sizes: Sizes) -> Any:
-    """What a size is for these numbers; a number is itself."""
+    """What a size is for these numbers; a number is itself, and so is a size that the model finds."""
     if isinstance(size, OpenSize):
-        return size.space.value(size, sizes)
-    return value_of(size.text, sizes) if isinstance(size, SizeText) else size
+        return size.space.value(size, sizes) if size.names <= sizes.keys() else size
+    if isinstance(size, SizeText):
+        return value_of(size.text, sizes) if sizes.keys() >= set(symbols_of(size.text)) else size
+    return size
 
 
 def holds(text: str, sizes: Sizes) -> bool:

@@ -100,10 +100,9 @@ def test_shapes_that_depend_on_data() -> None:
     x = np.arange(12, dtype=np.float32).reshape(3, 4) / 12
     for least in (3, 5, 3):
         expect_right(executable, proto, np.where(x * 12 < least, 0, x).astype(np.float32))
-    assert executable.compiled == 2
+    assert executable.compiled == 1
     assert executable.report()["outside_kernels"] == {"NonZero": "the shape of its result depends on data"}
-    with pytest.raises(ArtifactError, match="stages"):
-        executable.specialized(x)
+    assert -1 in executable.specialized(x).info.outputs[0].shape
     expect_right(executable, proto, np.zeros((3, 4), np.float32))
 
 

@@ -146,10 +146,11 @@ def has_open_sizes(model: OpenModel) -> DynamicShapeError:
     needed = ", ".join(f"{name!r}: ..." for name in names)
     options = " ".join(f"--size {name}=..." for name in names)
     return DynamicShapeError(
-        f"the model leaves {', '.join(names)} open" if names else "the model leaves sizes open",
+        f"the model leaves {', '.join(names)} open" if names else "the model finds sizes while it runs",
         where="; ".join(map(str, signature.inputs)),
         need="fixed sizes",
-        remedy=f"pass sizes={{{needed}}} ({options}), or call uir_tvm.compile, which compiles at the call",
+        remedy=(f"pass sizes={{{needed}}} ({options}), or " if names else "")
+        + "call uir_tvm.compile, which compiles at the call",
         model=model,
     )
 

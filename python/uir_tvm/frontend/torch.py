@@ -25,7 +25,6 @@ from tvm.relax.frontend.torch import from_exported_program
 
 from ..errors import (
     FrontendError,
-    ShapeError,
     TorchExportError,
     UirError,
     UnsupportedOperatorError,
@@ -41,6 +40,7 @@ from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from .torch_control import StagedProgram, control_of, has_control, unrolled
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposed
+from .torch_found import PREFIX, convert_found, find_sizes, found_nodes, refused
 from .torch_graph import (
     CONSTANT_KINDS,
     drop_assertions,
@@ -191,23 +191,20 @@ def from_torch(
     _check_inputs(exported)
     _check_complex(exported)
     converters = custom_convert_map or {}
-    if is_open(exported) and has_control(exported):
+    open_ = is_open(exported) or bool(found_nodes(exported))
+    if open_ and has_control(exported):
         raise UnsupportedOperatorError(
             "the program has control flow and symbolic sizes",
             where=", ".join(describe(node) for node in exported.graph.nodes if control_of(node)),
             need="one of the two",
             remedy="export it without dynamic_shapes, once for each shape of interest",
         )
-    if is_open(exported):
+    if open_:
         opened = OpenProgram(exported)
         bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
         structure = None if weights_as_inputs else structure_of(exported)
-        whole = SymbolicForm(
-            opened.variables,
-            partial(_symbolic_module, opened, converters, weights_as_inputs),
-            opened.check,
-            asserted=opened.asserted,
-        )
+        read = partial(_symbolic_module, opened, converters, weights_as_inputs, strict)
+        whole = SymbolicForm(opened.variables, read, opened.check, asserted=opened.asserted)
         raise has_open_sizes(
             BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure, symbolic=whole)
         )
@@ -237,7 +234,11 @@ def _module_of(
 
 @one_at_a_time
 def _symbolic_module(
-    opened: OpenProgram, given: Mapping[str, Converter], weights_as_inputs: bool, space: SizeSpace
+    opened: OpenProgram,
+    given: Mapping[str, Converter],
+    weights_as_inputs: bool,
+    strict: bool,
+    space: SizeSpace,
 ) -> tvm.IRModule:
     """The module of a program with its symbols.
 
@@ -249,7 +250,8 @@ def _symbolic_module(
         exported = decomposed(opened.program, in_torch)
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
-        return _imported(exported, by_node, True, structure, weights_as_inputs)
+        find_sizes(exported, space)
+        return _imported(exported, by_node, strict, structure, weights_as_inputs)
 
 
 @one_at_a_time
@@ -270,6 +272,8 @@ def _imported(
     fold_constants(exported)
     pair_constants(exported)
     promote(exported)
+    names = {target_name(node) for node in exported.graph.nodes if node.op == "call_function"}
+    by_node = {**by_node, **{name: convert_found for name in names if name.startswith(PREFIX)}}
     converters = converter_map(by_node)
     if not strict:
         converters = converter_map(by_node, _left_to_torch(exported, converters))
@@ -357,12 +361,7 @@ def _check_shapes(program: ExportedProgram) -> None:
         value = node.meta.get("val")
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, torch.Tensor) and any(not isinstance(size, int) for size in part.shape):
-                raise ShapeError(
-                    f"the shape of {target_name(node)!r} depends on data",
-                    where=f"{describe(node)}, shape {tuple(str(size) for size in part.shape)}",
-                    need="fixed shapes",
-                    remedy="use torch.where, or a mask as a factor, in place of a selection of elements",
-                )
+                raise refused(node)
 
 
 def _check_outputs(program: ExportedProgram) -> None:

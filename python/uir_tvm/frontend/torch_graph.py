@@ -143,7 +143,9 @@ def drop_empty(program: ExportedProgram) -> None:
 def is_empty(node: Any) -> bool:
     """Whether a node is a tensor without elements."""
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    return isinstance(value, torch.Tensor) and 0 in value.shape
+    return isinstance(value, torch.Tensor) and any(
+        isinstance(size, int) and size == 0 for size in value.shape
+    )
 
 
 def fold_constants(program: ExportedProgram) -> None:

@@ -13,7 +13,8 @@ from torch import fx
 from tvm import relax
 
 from ..errors import FrontendError
-from ..opaque_call import FUNCTION, dumps
+from ..opaque_call import FOUND, FUNCTION, NUMBER, dumps
+from ..open_size import expression, expressions, open_sizes
 
 #: Floats of the parts of a complex number.
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -49,19 +50,29 @@ def obstacle(node: fx.Node) -> str:
     if not results:
         return "has no result"
     for value in results:
+        if isinstance(value, torch.SymInt) and open_sizes() is not None:
+            continue
         if not isinstance(value, torch.Tensor):
             return "has results that are no tensors"
         if value.dtype not in DTYPES:
             return f"has a result of {value.dtype}"
-        if any(not isinstance(size, int) for size in value.shape):
+        if open_sizes() is None and _is_open(value):
             return "has a result whose shape depends on data"
-        if not value.numel():
+        if open_sizes() is None and _is_empty(value):
             return "has a result without elements"
     for source in node.all_input_nodes:
         value = source.meta.get("val")
-        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES or not value.numel():
+        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES or _is_empty(value):
             return "reads what is no tensor, or has no elements"
     return ""
+
+
+def _is_open(value: torch.Tensor) -> bool:
+    return any(isinstance(size, torch.SymInt) for size in value.shape)
+
+
+def _is_empty(value: torch.Tensor) -> bool:
+    return any(isinstance(size, int) and size == 0 for size in value.shape)
 
 
 def is_complex(node: fx.Node) -> bool:
@@ -78,6 +89,8 @@ def _results(node: fx.Node) -> list[Any]:
 def opaque(reason: str, node: fx.Node, importer: Any) -> Any:
     """A call of PyTorch at run time.
 
+    Where sizes of its results are open, or found by it, it returns them (`uir_tvm.opaque_call.FOUND`).
+
     Raises
     ------
     FrontendError
@@ -89,16 +102,34 @@ def opaque(reason: str, node: fx.Node, importer: Any) -> Any:
     args = [_encoded(value, sources) for value in node.args]
     kwargs = {name: _encoded(value, sources) for name, value in node.kwargs.items()}
     complex_ = [index for index, source in enumerate(sources) if source.meta["val"].is_complex()]
-    text = dumps(full_name(operator), args, kwargs, complex_, reason)
-    types = [_type(value) for value in _results(node)]
-    single = isinstance(node.meta["val"], torch.Tensor)
-    call = relax.op.call_pure_packed(
-        FUNCTION,
-        *[importer.env[source] for source in sources],
-        tvm.ir.StringImm(text),
-        ty_args=types if single else relax.TupleType(types),
+    value, results = node.meta["val"], _results(node)
+    number = isinstance(value, torch.SymInt)
+    rows = [([str(value.node.expr)], "int8")] if number else [_row(each) for each in results]
+    returned = number or any(_is_open(each) or _is_empty(each) for each in results)
+    text = dumps(
+        NUMBER if number else full_name(operator),
+        args,
+        kwargs,
+        complex_,
+        reason,
+        **({"results": rows} if returned else {}),
     )
-    return importer.block_builder.emit(call)
+    types = [_type(*row) for row in rows]
+    single = number or isinstance(value, torch.Tensor)
+    made = importer.block_builder.emit(
+        relax.op.call_pure_packed(
+            FOUND if returned else FUNCTION,
+            *[importer.env[source] for source in sources],
+            tvm.ir.StringImm(text),
+            ty_args=types if single else relax.TupleType(types),
+        )
+    )
+    space = open_sizes()
+    if not returned or not single or space is None:
+        return made  # of several each is cast where it is taken
+    (shape, dtype), sizes = rows[0], [space.said(size) for size in rows[0][0]]
+    cast = importer.block_builder.match_cast(made, relax.TensorType(expressions(sizes), dtype))
+    return expression(space.said(shape[0])) if number else cast
 
 
 def opaque_converter(reason: str) -> Any:
@@ -106,11 +137,19 @@ def opaque_converter(reason: str) -> Any:
     return partial(opaque, reason)
 
 
-def _type(value: torch.Tensor) -> relax.TensorType:
-    shape, dtype = list(value.shape), value.dtype
-    if dtype in PARTS:
-        shape, dtype = [*shape, 2], PARTS[dtype]
-    return relax.TensorType(shape, str(dtype).removeprefix("torch."))
+def _row(value: torch.Tensor) -> tuple[list[str], str]:
+    """Shape and dtype of a result, as text."""
+    shape = [str(size.node.expr) if isinstance(size, torch.SymInt) else str(size) for size in value.shape]
+    if value.dtype in PARTS:
+        return [*shape, "2"], str(PARTS[value.dtype]).removeprefix("torch.")
+    return shape, str(value.dtype).removeprefix("torch.")
+
+
+def _type(shape: list[str], dtype: str) -> relax.TensorType:
+    """The type of a result: of its rank alone, where a size is open."""
+    if all(size.isdigit() for size in shape):
+        return relax.TensorType([int(size) for size in shape], dtype)
+    return relax.TensorType(dtype=dtype, ndim=len(shape))
 
 
 def _encoded(value: Any, sources: list[fx.Node]) -> Any:

@@ -30,13 +30,14 @@ def sort(node: fx.Node, importer: Any) -> relax.Expr:
 
 
 def topk(node: fx.Node, importer: Any) -> relax.Expr:
-    """The k largest or smallest in order, and their indices."""
+    """The k largest or smallest in order, and their indices; k may be a size that the model finds."""
     x = importer.env[node.args[0]]
     given = arguments(node, "x", "k", "dim", "largest")
-    return _picked(importer, x, int(given.get("dim", -1)), bool(given.get("largest", True)), int(given["k"]))
+    count = importer.env[given["k"]] if isinstance(given["k"], fx.Node) else int(given["k"])
+    return _picked(importer, x, int(given.get("dim", -1)), bool(given.get("largest", True)), count)
 
 
-def _picked(importer: Any, x: relax.Expr, dim: int, descending: bool, count: int | None) -> relax.Expr:
+def _picked(importer: Any, x: relax.Expr, dim: int, descending: bool, count: Any) -> relax.Expr:
     emit, shape = importer.block_builder.emit, shape_of(x)
     assert shape is not None
     if not shape:

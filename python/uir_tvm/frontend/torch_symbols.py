@@ -33,6 +33,7 @@ from ..errors import OpenSizeError, SizeError, first_line
 from ..saved_sizes import readable
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
 from .torch_converters import describe
+from .torch_found import environment_of, found_nodes, refused
 from .torch_graph import ASSERTIONS, target_name
 from .torch_guards import Said, SaidTensor, guard_texts
 
@@ -91,7 +92,7 @@ class OpenProgram:
             dtype = str(value.dtype).removeprefix("torch.") if tensor else "int64"
             rows.append(OpenInput(name, sizes, dtype, TENSOR if tensor else NUMBER))
         ranges = {
-            name: _range_of(program.range_constraints[symbol], name in given)
+            name: range_of(program.range_constraints[symbol], name in given)
             for symbol, name in self._names.items()
             if symbol in program.range_constraints
         }
@@ -121,6 +122,8 @@ class OpenProgram:
         environments = {
             id(size.node.shape_env): size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)
         }
+        if (found := environment_of(self.program)) is not None:
+            environments[id(found)] = found
         if len(environments) != 1 or any(each.kind != TENSOR for each in self.signature.inputs):
             raise OpenSizeError(
                 "The program is only read for numbers.",
@@ -156,6 +159,8 @@ class OpenProgram:
         for node in self.program.graph.nodes:
             if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
                 asserted = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
+                if not self._is_known(asserted):
+                    continue  # of what the model finds: the range that PyTorch draws from it is checked then
                 if not _number(asserted, numbers):
                     raise _asserted(node, node.args, sizes)
 
@@ -179,6 +184,8 @@ class OpenProgram:
         for node in self.program.graph.nodes:
             if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
                 value = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
+                if not self._is_known(value):
+                    continue
                 text = str(value.node.expr) if isinstance(value, SYMBOLIC) else str(bool(value))
                 texts.append(_renamed(text, names))
         for text in texts:
@@ -190,6 +197,11 @@ class OpenProgram:
                 )
         return tuple(dict.fromkeys(texts))
 
+    def _is_known(self, value: Any) -> bool:
+        """Whether a number or a condition is in terms of the inputs' symbols alone."""
+        expr = value.node.expr if isinstance(value, SYMBOLIC) else value
+        return not isinstance(expr, sympy.Basic) or expr.free_symbols <= self._names.keys()
+
     def bound(self, sizes: Sizes) -> ExportedProgram:
         """The program for a size of every symbol; it shares the weights.
 
@@ -197,7 +209,11 @@ class OpenProgram:
         ------
         SizeError
             The program was exported under conditions that these sizes break.
+        ShapeError
+            Data decide the shape of a tensor.
         """
+        for node in found_nodes(self.program):
+            raise refused(node)
         numbers = {symbol: sizes[name] for symbol, name in self._names.items()}
         mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
         values = {
@@ -281,7 +297,7 @@ def _given_name(environment: Any, symbol: Any) -> str:
     return ""
 
 
-def _range_of(ends: Any, given: bool) -> Range:
+def range_of(ends: Any, given: bool) -> Range:
     """The ends of PyTorch's range of a symbol, which the user gave or PyTorch chose."""
     low, high = (int(end) if isinstance(end, sympy.Integer) else None for end in (ends.lower, ends.upper))
     least = 0 if low is None or (low <= TRACED and not given) else low

@@ -16,13 +16,14 @@ from ..frontend.recurrence import expand
 from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
-from ..opaque_call import FUNCTION, OpaqueCall
+from ..opaque_call import FOUND, OpaqueCall
 from ..open_size import SizeSpace, open_sizes, reading_open_sizes
 from ..shared_constants import shared_constants
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
 from .dedup import KernelTable
+from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
@@ -32,8 +33,18 @@ from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
 from .merge import Kernel, interface, signature
-from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
-from .op_kinds import OPAQUE, RECURRENCE
+from .nodes import (
+    CustomOp,
+    FoundAttention,
+    FoundOp,
+    KernelGraph,
+    LibraryOp,
+    Node,
+    OpaqueOp,
+    SpecializedOp,
+    Tensor,
+)
+from .op_kinds import FINDING, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -250,7 +261,7 @@ class _Assembly:
         whole = NodeOperators(group, group.ops)
         if group.hero == "library":
             self.parts.append(whole)
-            opaque = group.ops[0].name == OPAQUE
+            opaque = group.ops[0].name in (OPAQUE, FINDING)
             return [self._opaque_node(group) if opaque else self._library_node(group)]
         needed = self._needed(group)
         if self.maker is not None:
@@ -319,10 +330,10 @@ class _Assembly:
     def _opaque_node(self, group: OperatorGroup) -> OpaqueOp:
         (op,) = group.ops
         assert op.call is not None
-        call = OpaqueCall(str(op.call.args[-1].value))
-        return OpaqueOp(
+        call, function = OpaqueCall(str(op.call.args[-1].value)), str(op.call.args[0].global_symbol)
+        node = OpaqueOp(
             "opaque",
-            FUNCTION,
+            function,
             call,
             tuple(self.tensor(view.base) for view in op.operands),
             tuple(self.tensor(value) for value in op.results),
@@ -331,6 +342,10 @@ class _Assembly:
             tuple(view.shape for view in op.operands),
             call.reason,
         )
+        space = open_sizes()
+        if function != FOUND or space is None:
+            return node
+        return FoundOp(**attrs.asdict(node, recurse=False), found=found_by(node, space))
 
     def _open_node(
         self, group: OperatorGroup, needed: set[Value], maker: KernelMaker

@@ -12,8 +12,9 @@ from tvm import relax
 from ..errors import ShapeError, UirError
 from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
-from ..opaque_call import FUNCTION
-from .op_kinds import OPAQUE, RECURRENCE, kind_of
+from ..opaque_call import FOUND, FUNCTION, OpaqueCall
+from ..open_size import open_sizes
+from .op_kinds import FINDING, OPAQUE, RECURRENCE, kind_of
 from .program import Op, Program, Value, View
 from .strided_views import Layout
 
@@ -99,6 +100,8 @@ class _Reader:
                 return reshaped
         if name in ("full", "zeros", "ones", "full_like", "zeros_like", "ones_like"):
             return self._filled(call, name, tensors)
+        if _finds(call):
+            return self._found(call, tensors, var)
         if isinstance(call.ty, relax.TupleType):
             fields = [(integers(field.shape) or (), str(field.dtype)) for field in call.ty.fields]
             values = [self.program.fresh(var.name, shape, dtype) for shape, dtype in fields]
@@ -111,6 +114,29 @@ class _Reader:
         if kind_of(name).kind == "elementwise":
             tensors = [tensor.broadcast(shape) for tensor in tensors]
         return self._emit(name, call, tensors, shape, dtype_of(call), var).view()
+
+    def _found(self, call: tvm.ir.Call, tensors: list[View], var: tvm.ir.Var) -> Bound:
+        """The results of a call that finds sizes: their shapes are in its text."""
+        space = open_sizes()
+        if space is None:
+            raise ShapeError(
+                "The shape of a tensor depends on data.",
+                where=var.name,
+                need="a model that is compiled with open sizes",
+                remedy="call uir_tvm.compile, which finds sizes while the model runs",
+            )
+        said = OpaqueCall(str(call.args[-1].value)).results
+        values = [
+            self.program.fresh(var.name, tuple(space.said(size) for size in shape), dtype)
+            for shape, dtype in said
+        ]
+        op = Op(FINDING, call, tensors, values)
+        for value in values:
+            value.producer = op
+        self.program.ops.append(op)
+        if isinstance(call.ty, relax.TupleType):
+            return tuple(value.view() for value in values)
+        return values[0].view()
 
     def _emit(
         self,
@@ -161,8 +187,13 @@ class _Reader:
 
 def _is_call(call: tvm.ir.Call) -> bool:
     """Whether a call is one of PyTorch's operators at run time, or a recurrence."""
-    opaque = op_name(call) == OPAQUE and str(call.args[0].global_symbol) == FUNCTION
+    opaque = op_name(call) == OPAQUE and str(call.args[0].global_symbol) in (FUNCTION, FOUND)
     return opaque or is_recurrence(call)
+
+
+def _finds(call: tvm.ir.Call) -> bool:
+    """Whether data decide the shapes of a call's results."""
+    return op_name(call) == OPAQUE and str(call.args[0].global_symbol) == FOUND
 
 
 def _key(var: tvm.ir.Var) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict
 
-from .nodes import CustomOp, KernelGraph, OpaqueOp, SpecializedOp, Tensor
+from .nodes import CustomOp, FoundOp, KernelGraph, OpaqueOp, SpecializedOp, Tensor
 
 
 def summarise(graph: KernelGraph) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def summarise(graph: KernelGraph) -> dict[str, Any]:
         ``operators`` (of the model), ``nodes``, ``library``, ``custom``, ``kernels`` (distinct custom
         functions), ``heroes`` (custom operators by hero), ``bytes_before`` (every operator a kernel of its
         own, views free), ``bytes_after``, ``constant_bytes``, ``fallbacks``, ``opaque`` (operators that
-        PyTorch computes: ``operator``, ``reason``, ``count``).
+        PyTorch computes: ``operator``, ``reason``, ``count``), ``found`` (sizes that data decide).
     """
     constants = {t: t.bytes for node in graph.nodes for t in node.inputs if t.constant is not None}
     return {
@@ -36,6 +36,7 @@ def summarise(graph: KernelGraph) -> dict[str, Any]:
         "constant_bytes": sum(constants.values()),
         "fallbacks": list(graph.fallbacks),
         "by_sizes": len(graph.specialized_ops),
+        "found": [name for node in graph.opaque_ops if isinstance(node, FoundOp) for name in node.found],
         "opaque": _opaque(graph),
     }
 

@@ -78,6 +78,19 @@ class OpaqueOp(LibraryOp):
 
 
 @frozen(eq=False)
+class FoundOp(OpaqueOp):
+    """An operator outside kernels whose data decide the shapes of its results, which it returns.
+
+    Attributes
+    ----------
+    found : tuple of str
+        The sizes that are known from then on.
+    """
+
+    found: tuple[str, ...]
+
+
+@frozen(eq=False)
 class SpecializedOp(LibraryOp):
     """A kernel of our own that is compiled for the sizes of a call, when it is first called with them.
 

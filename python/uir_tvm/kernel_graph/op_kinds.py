@@ -9,6 +9,8 @@ from ..heroes import hero
 
 #: The call of what PyTorch computes at run time (`uir_tvm.opaque_call`).
 OPAQUE = "call_pure_packed"
+#: The call whose data decide the shapes of its results (`uir_tvm.opaque_call.FOUND`).
+FINDING = "find_sizes"
 #: Operators whose kernels describe their buffers by themselves: nothing is merged into such a kernel, and no
 #: strided reading either.
 SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
@@ -80,6 +82,7 @@ KINDS: dict[str, OpKind] = {
     "library.conv2d": _LIBRARY,
     RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
+    FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),
 }
 
 

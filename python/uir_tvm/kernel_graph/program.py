@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from .op_kinds import OpKind, kind_of
+from .op_kinds import FINDING, OpKind, kind_of
 from .strided_views import Layout, rebase
 
 
@@ -213,11 +213,11 @@ class Program:
         return {view.base for view in self.outputs}
 
     def remove_dead(self) -> None:
-        """Drop operators whose results nothing reads."""
+        """Drop operators whose results nothing reads, but for those that find sizes."""
         alive = self.output_bases()
         kept: list[Op] = []
         for op in reversed(self.ops):
-            if any(value in alive for value in op.results):
+            if op.name == FINDING or any(value in alive for value in op.results):
                 kept.append(op)
                 alive.update(view.base for view in op.operands)
         self.ops = kept[::-1]

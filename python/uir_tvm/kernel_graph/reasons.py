@@ -11,7 +11,7 @@ from ..library.library_tables import LibraryTable
 from .attention import AttentionDecision
 from .fusion import Fusion
 from .nodes import NotFused
-from .op_kinds import OPAQUE
+from .op_kinds import FINDING, OPAQUE
 from .operator_groups import OperatorGroup
 from .operator_traffic import reads_of_kernel
 from .program import Op, Value
@@ -91,7 +91,7 @@ def _reason(
         return "every operator was asked to be a kernel of its own"
     if producer.group is consumer.group:
         return f"they could not be merged: {consumer.unmerged}"
-    if OPAQUE in (writer.name, reader.name):
+    if {OPAQUE, FINDING} & {writer.name, reader.name}:
         return "PyTorch computes one of them"
     if consumer.group.hero == "library":
         return f"{reader.name} reads its operands from memory: the library takes no prologue"

@@ -15,8 +15,9 @@ from ..open_size import SizeSpace, expressions
 from .build import build
 from .cuda_graph import capture, check
 from .empty_calls import empty_tensor, without_empty_calls
+from .found_sizes import FoundChecks, found_first
 from .legalize import legalize
-from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
+from .nodes import CustomOp, FoundOp, KernelGraph, LibraryOp, Node, OpaqueOp, SpecializedOp, Tensor
 
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
@@ -58,6 +59,10 @@ class _Writer:
         self.graph = graph
         #: What stands for each size that is open.
         self.sizes = {} if space is None else space.variables
+        #: The sizes that are known where the next node stands.
+        self.known = set() if space is None else set(space.symbols)
+        self.checks = None if space is None else FoundChecks(space)
+        self.nodes = found_first(graph.nodes, space)
         self.builder = relax.BlockBuilder()
         self.vars: dict[Tensor, tvm.ir.Expr] = {}
         self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
@@ -68,14 +73,20 @@ class _Writer:
         """The whole module."""
         params = [relax.Var(tensor.name, _type(tensor)) for tensor in self.graph.inputs]
         self.vars.update(zip(self.graph.inputs, params, strict=True))
-        if self.sizes:
-            params.append(relax.Var("sizes", relax.ShapeType(values=list(self.sizes.values()))))
+        if self.known:
+            given = [variable for name, variable in self.sizes.items() if name in self.known]
+            params.append(relax.Var("sizes", relax.ShapeType(values=given)))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
         with function_scope(self.builder, "main", params):
             with self.builder.dataflow():
-                for node in self.graph.nodes:
-                    (self._custom if isinstance(node, CustomOp) else self._library)(node)  # type: ignore[arg-type]
+                for node in self.nodes:
+                    if isinstance(node, FoundOp):
+                        self._found(node)
+                    elif isinstance(node, CustomOp):
+                        self._custom(node)
+                    else:
+                        self._library(node)
                 results = [
                     self.builder.emit_output(self._read(tensor, shape))
                     for tensor, shape in self.graph.outputs
@@ -122,7 +133,7 @@ class _Writer:
         takes = len(node.prim_func.params) > len(args) + len(types)
         call = relax.call_tir(
             self.functions[node.name],
-            relax.Tuple([*args, *(self.sizes.values() if takes else ())]),
+            relax.Tuple([*args, *(self._sizes_now() if takes else ())]),
             types if len(types) > 1 else types[0],
         )
         self._bind(node, call)
@@ -136,6 +147,32 @@ class _Writer:
         for index, tensor in enumerate(node.outputs):
             self.vars[tensor] = self.builder.emit(relax.TupleGetItem(result, index))
 
+    def _sizes_now(self) -> list[tvm.ir.Expr]:
+        """Every size; 0 for what is not found yet, which no node before it depends on."""
+        nothing = tvm.tirx.IntImm("int64", 0)
+        return [variable if name in self.known else nothing for name, variable in self.sizes.items()]
+
+    def _found(self, node: FoundOp) -> None:
+        """A call that returns its results, whose sizes are known from then on."""
+        args = [
+            self._read(tensor, shape) for tensor, shape in zip(node.inputs, node.input_shapes, strict=True)
+        ]
+        ranks = [relax.TensorType(dtype=tensor.dtype, ndim=len(tensor.shape)) for tensor in node.outputs]
+        call = relax.op.call_pure_packed(
+            node.function,
+            *args,
+            tvm.ir.StringImm(node.attrs.to_json()),
+            ty_args=ranks[0] if len(ranks) == 1 else relax.TupleType(ranks),
+        )
+        made = self.builder.emit(call)
+        for index, tensor in enumerate(node.outputs):
+            part = made if len(ranks) == 1 else self.builder.emit(relax.TupleGetItem(made, index))
+            self.vars[tensor] = self.builder.match_cast(part, _type(tensor))
+        self.known.update(node.found)
+        assert self.checks is not None
+        for held in self.checks.calls(self.known):
+            self.builder.emit(held)
+
     def _library(self, node: LibraryOp) -> None:
         whole = tuple(tensor.shape for tensor in node.inputs)
         shapes = node.input_shapes if isinstance(node, OpaqueOp | SpecializedOp) else whole
@@ -144,7 +181,7 @@ class _Writer:
         function, sizes = node.function, None
         texts: tuple[str, ...] = (node.attrs.to_json(),)
         if isinstance(node, SpecializedOp):
-            sizes = list(self.sizes.values())
+            sizes = self._sizes_now()
         elif isinstance(node.attrs, OpenAttrs) and node.attrs.is_open:
             function, texts = SIZED, sized_texts(node.function, node.attrs)
             sizes = [self.sizes[name] for name in node.attrs.symbols]

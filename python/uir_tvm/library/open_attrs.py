@@ -68,7 +68,7 @@ class OpenAttrs:
         """The sizes that it is in terms of, in the order of their space."""
         found = [size for size in _sizes_in(_values(self).values()) if isinstance(size, OpenSize)]
         named = {name for size in found for name in size.names}
-        return tuple(name for name in found[0].space.symbols if name in named) if found else ()
+        return tuple(name for name in found[0].space.names if name in named) if found else ()
 
     def at(self, sizes: Mapping[str, int]) -> Self:
         """The attributes in numbers.

@@ -136,7 +136,7 @@ class KernelBySizes:
     @one_at_a_time
     def make(self, sizes: tuple[int, ...]) -> Callable[..., None]:
         """The kernel for these sizes: a function of inputs and outputs."""
-        numbers = dict(zip(self.space.symbols, sizes, strict=True))
+        numbers = dict(zip(self.space.names, sizes, strict=True))
         keys = [str(key) for key in self._target.keys]
         steps = kernels_at(self.kernel, self.space, numbers, keys, self.name.partition("#")[0])
         functions = {step.name: step.function for step in steps}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -74,10 +75,14 @@ class SizedExecutable(Executable):
     def _main(self) -> Any:
         whole, sizes = self.whole._main, tvm_ffi.Shape(self._sizes)
 
+        given = (sizes,) if self._sizes else ()
+        # of sizes that are found every run may have others
+        runs = itertools.count() if self.info.graph.get("found") else itertools.repeat(0)
+
         def main(*tensors: Any) -> Any:
-            self._memory.ask(self._sizes)
+            self._memory.ask((*self._sizes, next(runs)))
             with failing():
-                return whole(*tensors, sizes)
+                return whole(*tensors, *given)
 
         return main
 
@@ -110,7 +115,12 @@ def _in_numbers(info: ModelInfo, sizes: Sizes) -> ModelInfo:
     """A description with numbers for open sizes."""
 
     def spec(given: TensorSpec) -> TensorSpec:
-        return TensorSpec(given.name, tuple(number(size, sizes) for size in given.shape), given.dtype)
+        shape = tuple(number(size, sizes) for size in given.shape)
+        if all(isinstance(size, int) for size in shape):
+            return TensorSpec(given.name, shape, given.dtype)
+        # sizes that the model finds while it runs
+        known = tuple(size if isinstance(size, int) else -1 for size in shape)
+        return TensorSpec(given.name, known, given.dtype, tuple(map(str, shape)))
 
     return attrs.evolve(
         info,

@@ -16,8 +16,9 @@ from tvm_ffi import structural_equal
 from tvm_ffi.structural import structural_hash
 
 from .. import hardware
-from ..errors import ArtifactError, ShapeError, UirError, ValueNeededError
+from ..errors import ArtifactError, ShapeError, SizeError, UirError, ValueNeededError
 from ..igraph.nodes import HardwareModel
+from ..opaque_call import ONNX
 from ..shared_constants import SharedConstants, sharing
 from ..structure import Structure
 from ..symbolic_shapes import OpenSignature, symbols_of
@@ -223,7 +224,14 @@ class SpecializedExecutable(AheadOfCalls):
         with sharing(self._constants):
             program = None if self.deciding else self._programs.of(self._model, shapes)
         if program is None:
-            return self._opened(shapes).run(self._decided(shapes), values, run)
+            try:
+                return self._opened(shapes).run(self._decided(shapes), values, run)
+            except ShapeError as error:  # what numbers cannot have: why it is not compiled for all sizes?
+                why = self._programs.why_not
+                if why and not error.limit and not isinstance(error, SizeError):
+                    error.limit = f"not compiled for all sizes: {why}"
+                    error.args = (error.render(),)
+                raise
         program = attrs.evolve(program, alone=alone)
         run.run(program, program.program.inputs, program.program.outputs)
         return list(program.program.outputs)
@@ -302,6 +310,10 @@ class SpecializedExecutable(AheadOfCalls):
     def report(self, explain: bool = False) -> dict[str, Any]:
         """What decides, how often it compiled, what runs outside kernels, and the reports of what is kept."""
         actions = self._paths.actions.values()
+        outside = {a.operator: a.reason for a in actions if isinstance(a, OutsideOperator)}
+        for program in self._programs.programs:
+            rows = () if program.executable is None else program.executable.info.graph["opaque"]
+            outside |= {row["operator"].removeprefix(ONNX): row["reason"] for row in rows}
         stages = dict.fromkeys(
             [action.executable for action in actions if isinstance(action, ModelStage)]
             + [each.executable for each in self._whole.values()]
@@ -315,7 +327,7 @@ class SpecializedExecutable(AheadOfCalls):
             "specialized_on": list(self.deciding),
             "dynamic_shapes": list(self.dynamic),
             "decided_at_run_time": sorted({n for a in actions if isinstance(a, Look) for n in a.names}),
-            "outside_kernels": {a.operator: a.reason for a in actions if isinstance(a, OutsideOperator)},
+            "outside_kernels": outside,
             "compiled": self.compiled,
             "programs": [each.to_json() for each in self._programs.programs],
             "imported_by_shape": self._programs.why_not,

@@ -91,11 +91,12 @@ class StoredProgram:
 
     def to_json(self) -> dict[str, Any]:
         """A row of a report."""
+        names = (*self.symbols, *self.executable.info.graph.get("found", ()))
         later = [
             {
                 "kernel": kernel.name.partition("#")[0],
                 "reason": kernel.reason,
-                "sizes": [dict(zip(self.symbols, sizes, strict=True)) for sizes in kernel.made],
+                "sizes": [dict(zip(names, sizes, strict=True)) for sizes in kernel.made],
             }
             for kernel in self.kernels
         ]
@@ -166,8 +167,8 @@ def as_stored(program: SymbolicProgram | StoredProgram) -> StoredProgram:
     }
     return StoredProgram(
         tuple(space.symbols),
-        (*space.range_texts, *map(condition_text, space.conditions)),
-        space.representatives,
+        (*space.range_texts, *(condition_text(c) for c in space.conditions if not space.is_found(c.size))),
+        {name: space.representatives[name] for name in space.symbols},
         program.inputs,
         program.outputs,
         counts,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import tvm
 
-from ..errors import ShapeError, UirError, last_line
+from ..errors import OpenSizeError, ShapeError, UirError, last_line
 from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..saved_sizes import condition_text
@@ -103,7 +103,7 @@ class SymbolicProgram:
             {
                 "kernel": call.kernel.group.name,
                 "reason": next(node.reason for node in graph.specialized_ops if node.attrs is call),
-                "sizes": [dict(zip(self.space.symbols, sizes, strict=True)) for sizes in call.made],
+                "sizes": [dict(zip(self.space.names, sizes, strict=True)) for sizes in call.made],
             }
             for call in self.whole.kernels.calls.values()
         ]
@@ -125,7 +125,15 @@ class SizedProgram:
     alone: bool = False
 
     def grouped(self) -> GroupedProgram:
-        """Its operators in groups, in numbers."""
+        """Its operators in groups, in numbers.
+
+        Raises
+        ------
+        OpenSizeError
+            It finds sizes while it runs.
+        """
+        if self.program.space.found:
+            raise needs_numbers(self.program.space)
         made: GroupedProgram = self.program.grouped.at(self.program.space, self.sizes)
         return made
 
@@ -234,6 +242,9 @@ class SymbolicPrograms:
             alike.append(space.unlike)
             return False
         space.settle()
+        if whole is None and space.found:
+            self.why_not = why
+            return True
         program = grouped.program
         inputs = model.symbolic.inputs or tuple(value.name for value in program.inputs)
         outputs = tuple(f"output{index}" for index in range(len(program.outputs)))
@@ -273,6 +284,15 @@ def _usual(model: OpenModel) -> Iterator[Sizes]:
                 yield sizes
         except ShapeError:
             continue
+
+
+def needs_numbers(space: SizeSpace) -> OpenSizeError:
+    """The error of what needs numbers for a program that finds sizes."""
+    return OpenSizeError(
+        f"The model finds {', '.join(space.found)} while it runs.",
+        need="a number for every size",
+        remedy="compute what decides them outside of the model, and pass it as an input",
+    )
 
 
 def _said(error: Exception) -> str:

@@ -221,7 +221,10 @@ class Simplifier:
                 known.add_array(name, array)
             return
         if node.op_type in HOST:
-            self._compute(step, RAGGED)
+            if self._convert is not None:
+                self._convert(step)
+            else:
+                self._compute(step, RAGGED)
             return
         if node.op_type in BRANCHES and BRANCHES[node.op_type](step, self):
             return

@@ -21,6 +21,7 @@ from ...symbolic_shapes import OpenSignature
 from ..normalize import normalize
 from ..relax_view import dtype_of, shape_of
 from .declared import check_results, checked_values
+from .found import convert_found, takes
 from .input_shapes import forget_nameless, graph_inputs
 from .known import Known, VersionedNode
 from .model_file import load
@@ -59,7 +60,7 @@ def symbolic_module(
         simplifier = Simplifier(
             loaded,
             checked_values(loaded, values),
-            convert=lambda step: _convert(step, walk, simplifier.known),
+            convert=lambda step: _convert(step, walk, simplifier.known, space),
         )
         sizes = {each.name: [space.said(str(size)) for size in each.sizes] for each in signature.inputs}
         for value in graph_inputs(loaded.graph):
@@ -71,8 +72,11 @@ def symbolic_module(
         return module
 
 
-def _convert(step: VersionedNode, walk: Walk, known: Known) -> None:
+def _convert(step: VersionedNode, walk: Walk, known: Known, space: SizeSpace) -> None:
     """Convert a node, and note the shapes of its results as Relax tells them."""
+    if takes(step, known):
+        convert_found(step, walk, known, space)
+        return
     check_operators([step])
     walk.convert(step)
     for name in step.node.output:

@@ -97,7 +97,7 @@ class Walk:
         params = [self._param(value) for value in self._inputs]
         with function_scope(self.builder, "main", params):
             with self.builder.dataflow():
-                results = [self._value(name) for name in convert_all()]
+                results = [self.value(name) for name in convert_all()]
                 output = self.builder.emit_output(results[0] if len(results) == 1 else relax.Tuple(results))
             self.builder.emit_func_output(output)
         return self.builder.get()
@@ -121,7 +121,7 @@ class Walk:
         self.values[value.name] = var
         return var
 
-    def _value(self, name: str) -> Any:
+    def value(self, name: str) -> Any:
         """The expression of a value; constants are made when they are first read."""
         if name not in self.values:
             array = self.known.array(name)
@@ -156,7 +156,7 @@ class Walk:
             if name and self.known.element(name):
                 _checked(element_name(self.known.element(name)), step.text)
         deciding = self._open_deciding(step)
-        inputs = [None if not name or name in deciding else self._value(name) for name in names]
+        inputs = [None if not name or name in deciding else self.value(name) for name in names]
         out = PrintsOfThread()
         try:
             with warnings.catch_warnings(), contextlib.redirect_stdout(out):

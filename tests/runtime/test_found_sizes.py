@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that data decide: the model finds them while it runs, and is compiled once for all of them."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+import uir_tvm
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+from torch.export import Dim
+from uir_tvm.errors import OpenSizeError, ShapeError, SizeError
+from uir_tvm.options import CompileOptions
+
+ROWS, WIDTH = 20, 16
+TOLERANCE = 1e-5
+
+
+class Chosen(nn.Module):
+    """Two layers of the rows that a mask keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(WIDTH, 32), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        rows = x[torch.nonzero(mask).squeeze(1)]
+        return torch.softmax(self.narrow(torch.relu(self.wide(rows))), -1)
+
+
+class Masked(nn.Module):
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return x[mask] * 2 + 1
+
+
+class Elements(nn.Module):
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return torch.masked_select(x, mask[:, None].expand(-1, WIDTH)).exp()
+
+
+class Prefix(nn.Module):
+    """As many rows as a tensor says."""
+
+    def forward(self, x: Tensor, count: Tensor) -> Tensor:
+        n = count.item()
+        torch._check(n >= 0)
+        torch._check(n <= x.shape[0])
+        return x[:n].sum(1)
+
+
+class Largest(nn.Module):
+    def forward(self, x: Tensor, count: Tensor) -> Tensor:
+        k = count.item()
+        torch._check(k >= 1)
+        torch._check(k <= WIDTH)
+        return torch.topk(x, k, dim=-1)[0]
+
+
+class Distinct(nn.Module):
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        values, places = torch.unique((x[:, 0] * 3 * mask).to(torch.int64), return_inverse=True)
+        return values * 2, places
+
+
+def _given(kept: int, rows: int = ROWS) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(kept)
+    return torch.randn(rows, WIDTH), torch.arange(rows) < kept
+
+
+def _counted(count: int) -> tuple[Tensor, Tensor]:
+    return _given(count)[0], torch.tensor(count)
+
+
+def _equal(found: Any, wanted: Any) -> None:
+    for got, want in zip(*((v if isinstance(v, tuple) else (v,)) for v in (found, wanted)), strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        torch.testing.assert_close(got, want, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+SELECTIONS = [Chosen(), Masked(), Elements(), Distinct()]
+
+
+@pytest.mark.parametrize("model", SELECTIONS, ids=lambda m: type(m).__name__)
+def test_selections_are_compiled_once(model: nn.Module) -> None:
+    """Whatever is kept: nothing, one row, some, all."""
+    exe = uir_tvm.compile(model.eval(), args=_given(3))
+    for kept in (3, 0, 1, 7, ROWS):
+        with torch.no_grad():
+            _equal(exe(*_given(kept)), model(*_given(kept)))
+    report = exe.report()
+    assert exe.compiled == 1 and report["imported_by_shape"] == ""
+    (program,) = report["programs"]
+    assert program["kernels_by_sizes"] == [] and "outside_kernels" in report and report["outside_kernels"]
+
+
+@pytest.mark.parametrize("model", [Prefix(), Largest()], ids=lambda m: type(m).__name__)
+def test_numbers_in_tensors_are_sizes(model: nn.Module) -> None:
+    exe = uir_tvm.compile(model, args=_counted(3))
+    for count in (3, 1, 8, WIDTH):
+        _equal(exe(*_counted(count)), model(*_counted(count)))
+    assert exe.compiled == 1
+    with pytest.raises(SizeError, match=f"u0 = {ROWS + 1}") as caught:
+        exe(_given(0)[0], torch.tensor(ROWS + 1))
+    assert "u0 <= " in caught.value.need
+    with pytest.raises(SizeError, match="is -1"):
+        exe(_given(0)[0], torch.tensor(-1))
+
+
+def test_open_and_found_sizes_together() -> None:
+    n, model = Dim("n", min=2, max=100), Masked()
+    exe = uir_tvm.compile(model, args=_given(3), dynamic_shapes=({0: n}, {0: n}))
+    for kept, rows in ((3, 20), (5, 9), (0, 8), (1, 40), (33, 33)):
+        _equal(exe(*_given(kept, rows)), model(*_given(kept, rows)))
+    assert exe.compiled == 1
+
+
+@pytest.mark.parametrize("target", ["uir-cuda", "uir-ascend", "uir-bang"])
+def test_found_sizes_on_devices(target: str) -> None:
+    """On the host models of devices."""
+    model = Masked()
+    exe = uir_tvm.compile(model, target, args=_given(3), options=CompileOptions(device="model"))
+    for kept in (3, 0, 1, ROWS):
+        _equal(exe(*_given(kept)), model(*_given(kept)))
+    assert exe.compiled == 1
+
+
+def _onnx(node: str, outputs: list[str], **attributes: Any) -> onnx.ModelProto:
+    """A node whose result has a size that is found, and a kernel on its first result."""
+    inputs = {"NonZero": ["x"], "Unique": ["x"], "Compress": ["x", "mask"]}[node]
+    kind = TensorProto.FLOAT if node != "NonZero" else TensorProto.INT64
+    given = {"x": ([ROWS, 3], TensorProto.FLOAT), "mask": ([ROWS], TensorProto.BOOL)}
+    two = numpy_helper.from_array(np.array(2, np.float32 if kind == TensorProto.FLOAT else np.int64), "two")
+    nodes = [
+        helper.make_node(node, inputs, outputs, **attributes),
+        helper.make_node("Mul", [outputs[0], "two"], ["y"]),
+    ]
+    infos = [helper.make_tensor_value_info(name, given[name][1], given[name][0]) for name in inputs]
+    ranks = {"NonZero": 2, "Compress": 2, "Unique": 2 if attributes else 1}
+    results = [helper.make_tensor_value_info("y", kind, [None] * ranks[node])]
+    more = filter(None, outputs[1:])
+    results += [helper.make_tensor_value_info(name, TensorProto.INT64, [None]) for name in more]
+    graph = helper.make_graph(nodes, "found", infos, results, [two])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    ("node", "outputs", "attributes"),
+    [
+        ("NonZero", ["v"], {}),
+        ("Compress", ["v"], {"axis": 0}),
+        ("Unique", ["v", "", "inverse", "counts"], {}),
+        ("Unique", ["v", "first"], {"axis": 0}),
+    ],
+)
+def test_operators_of_onnx(node: str, outputs: list[str], attributes: dict[str, Any]) -> None:
+    """As ONNX's reference implementation has them, for several numbers of elements."""
+    from onnx.reference import ReferenceEvaluator
+
+    model = _onnx(node, outputs, **attributes)
+    exe, reference = uir_tvm.compile(model), ReferenceEvaluator(model)
+    for seed in (0, 1, 2):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, seed + 2, (ROWS, 3)).astype(np.float32)
+        feeds = {"x": x} | ({"mask": rng.random(ROWS) < 0.2 * seed} if node == "Compress" else {})
+        found = exe(*feeds.values())
+        wanted = reference.run(None, feeds)
+        for got, want in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert exe.compiled == 1 and list(exe.report()["outside_kernels"]) == [node]
+
+
+def test_what_is_saved_finds_sizes_too(tmp_path: pathlib.Path) -> None:
+    """One file for all of them; what needs a number for each says so."""
+    n, model = Dim("n", min=2, max=100), Chosen().eval()
+    exe = uir_tvm.compile(model, args=_given(3), dynamic_shapes=({0: n}, {0: n}))
+    exe(*_given(3))
+    loaded = uir_tvm.load(exe.save(tmp_path / "found.uir"))
+    for kept, rows in ((3, 20), (0, 9), (1, 33)):
+        with torch.no_grad():
+            _equal(loaded(*_given(kept, rows)), model(*_given(kept, rows)))
+    with pytest.raises(OpenSizeError, match="finds u0 while it runs"):
+        exe.report(explain=True)
+
+
+class Unknown(nn.Module):
+    """An operator that no kernel has, on as many elements as are found, and a kernel."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return torch.special.digamma(x[mask].abs() + 1) * 2
+
+
+def test_pytorch_computes_what_has_no_kernel_for_any_size() -> None:
+    exe = uir_tvm.compile(Unknown(), args=_given(3))
+    for kept in (3, 0, ROWS):
+        _equal(exe(*_given(kept)), Unknown()(*_given(kept)))
+    assert exe.compiled == 1
+    assert sorted(exe.report()["outside_kernels"]) == ["aten::digamma.default", "aten::index.Tensor"]
+
+
+def test_a_model_that_is_not_read_for_all_sizes_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: Any) -> Any:
+        raise OpenSizeError("planted")
+
+    monkeypatch.setattr("uir_tvm.frontend.torch.find_sizes", refuse)
+    exe = uir_tvm.compile(Masked(), args=_given(3))
+    with pytest.raises(ShapeError, match="depends on data") as caught:
+        exe(*_given(3))
+    assert caught.value.limit == "not compiled for all sizes: planted"
