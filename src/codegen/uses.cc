@@ -144,9 +144,20 @@ std::string BoxText(const ISlice& slice) {
   return rows + (rows.empty() || cols.empty() ? "" : ", ") + cols;
 }
 
+namespace {
+
+/*! \brief Whether both sides have the same stride. */
+bool SameStrides(const ISlice& a, const ISlice& b) {
+  if (a->row_stride != b->row_stride || a->col_stride != b->col_stride) return false;
+  return !a->OpenStrides() || (a->RowStride().ToString() == b->RowStride().ToString() &&
+                               a->ColStride().ToString() == b->ColStride().ToString());
+}
+
+}  // namespace
+
 bool SamePlace(const ISlice& a, const ISlice& b) {
   Affine apart = a->offset - b->offset;
-  return a->rows == b->rows && a->cols == b->cols && a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
+  return a->rows == b->rows && a->cols == b->cols && SameStrides(a, b) &&
          apart->terms.empty() && apart->constant == 0 && BoxText(a) == BoxText(b);
 }
 

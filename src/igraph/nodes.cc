@@ -27,7 +27,9 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def_ro("row_begin", &ISliceNode::row_begin, refl::DefaultValue(ffi::Optional<Affine>()))
       .def_ro("row_end", &ISliceNode::row_end, refl::DefaultValue(ffi::Optional<Affine>()))
       .def_ro("col_begin", &ISliceNode::col_begin, refl::DefaultValue(ffi::Optional<Affine>()))
-      .def_ro("col_end", &ISliceNode::col_end, refl::DefaultValue(ffi::Optional<Affine>()));
+      .def_ro("col_end", &ISliceNode::col_end, refl::DefaultValue(ffi::Optional<Affine>()))
+      .def_ro("row_pitch", &ISliceNode::row_pitch, refl::DefaultValue(ffi::Optional<Affine>()))
+      .def_ro("col_pitch", &ISliceNode::col_pitch, refl::DefaultValue(ffi::Optional<Affine>()));
 
   refl::ObjectDef<IOpNode>()
       .def_ro("op", &IOpNode::op)

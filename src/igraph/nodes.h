@@ -37,6 +37,9 @@ class IPointer : public ffi::ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(IPointer, ffi::ObjectRef, IPointerNode);
 };
 
+/*! \brief What a slice has for a stride that sizes decide: no distance of elements that anything can have. */
+constexpr int64_t kOpenStride = (int64_t{1} << 40) + 1;
+
 /*! \brief A 2-D strided piece of a pointer; element (i, j) is at offset + i*row_stride + j*col_stride. */
 class ISliceNode : public ffi::Object {
  public:
@@ -51,6 +54,16 @@ class ISliceNode : public ffi::Object {
   ffi::Optional<Affine> row_end;
   ffi::Optional<Affine> col_begin;
   ffi::Optional<Affine> col_end;
+  //! \brief Strides in dram that sizes of the graph decide, expressions of these; the stride of that side is then
+  //! `kOpenStride`.
+  ffi::Optional<Affine> row_pitch;
+  ffi::Optional<Affine> col_pitch;
+
+  /*! \brief The strides, numbers or not. */
+  Affine RowStride() const { return row_pitch ? row_pitch.value() : Affine::Constant(row_stride); }
+  Affine ColStride() const { return col_pitch ? col_pitch.value() : Affine::Constant(col_stride); }
+  /*! \brief Whether sizes decide a stride. */
+  bool OpenStrides() const { return row_pitch.has_value() || col_pitch.has_value(); }
 
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("uir.ISlice", ISliceNode, ffi::Object);

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from tvm_ffi.structural import structural_equal
 
 from ..igraph.affine import Affine
+from ..igraph.coordinates import coordinates_of, joined_dims
 from .affine_from_tir import AffineConverter, NotAffineError
-from .function_pointers import FunctionPointers
+from .function_pointers import FunctionPointers, Storage
 from .leaf_access import Update, accesses_of, address_of
 from .tree_nodes import Leaf
 
@@ -66,7 +67,7 @@ def carried(
             out |= still
         # the iteration variables of a block name each element once, in whatever order serial loops run
         moving = [lp for lp in loops if lp.name not in still and (raw or not lp.serial)]
-        if not _injective(address, moving):
+        if not _distinct(address, memory.storages[buffer], converter, moving):
             out |= set(names) - {name for dim in pinned for name in dim} - (still if update else set())
     return out
 
@@ -96,6 +97,20 @@ def _equal_dimensions(
                 same = same and mine is None and theirs is None and structural_equal(index, other[dim])
         out.append(same)
     return out
+
+
+def _distinct(address: Affine, storage: Storage, converter: AffineConverter, loops: Sequence[_Loop]) -> bool:
+    """Whether no two iterations of loops share an address: each loop has a dimension that tells them apart."""
+    parts: Sequence[Affine] | None = (address,)
+    if storage.dims:
+        parts = coordinates_of(address, joined_dims(storage.dims), converter.space)
+    left = list(loops)
+    for part in parts or ():
+        own = [loop for loop in left if loop.name in part.variables()]
+        if not _injective(part, own):
+            return False
+        left = [loop for loop in left if loop not in own]
+    return not left
 
 
 def _injective(address: Affine, loops: Sequence[_Loop]) -> bool:

@@ -316,9 +316,9 @@ def _line(piece: ISlice, row: Any) -> ISlice:
         end = (piece.row_end - row) * piece.cols if piece.row_end is not None else end
     return ISlice(
         piece.pointer,
-        piece.offset + row * piece.row_stride,
+        piece.offset + row * piece.stride[0],
         (1, piece.cols),
-        (piece.cols, piece.col_stride),
+        (piece.cols, piece.stride[1]),
         cols=(begin, end),
     )
 

@@ -12,6 +12,7 @@ from tvm import tirx
 from tvm_ffi.structural import structural_equal
 
 from ..igraph.affine import Affine
+from ..igraph.coordinates import joined_dims, step_along, stride_of
 from ..igraph.iops_scalar import REDUCE
 from ..igraph.tir_calls import call_name
 from .affine_from_tir import AffineConverter, NotAffineError
@@ -24,11 +25,28 @@ class AffineQuantity:
     """One affine quantity of a leaf.
 
     ``kind`` is ``store`` or ``guard`` (must be linear in the tile), ``load`` or ``value`` (there is
-    a way around, at a price).
+    a way around, at a price).  ``dims`` are the dimensions behind an address whose strides sizes decide.
     """
 
     kind: str
     expr: Affine
+    dims: tuple[Affine, ...] = ()
+
+    def stride(self, name: str) -> int | Affine | None:
+        """See `stride_along`."""
+        return stride_along(self.expr, name, self.dims)
+
+
+def stride_along(address: Affine, name: str, dims: Sequence[Affine]) -> int | Affine | None:
+    """By how much an address grows with a variable: a number, or where ``dims`` are those of its pointer a
+    product of sizes that is the stride of one of them, some times; None where neither is so.
+    """
+    if address.is_linear_in(name):
+        return address.coefficient(name)
+    stride = stride_of(address, name) if dims else None
+    if stride is None or stride.is_constant:
+        return None
+    return stride if (step_along(stride, joined_dims(dims)) or (0, 0))[1] > 0 else None
 
 
 @attrs.frozen
@@ -164,11 +182,11 @@ class ItemCollector:
                 address = address + (self.converter.convert(index) - start) * stride
             except NotAffineError:
                 self._value(index)
-        self._add(kind, self.converter.space.fold(address))
+        self._add(kind, self.converter.space.fold(address), storage.dims)
 
-    def _add(self, kind: str, expr: Affine) -> None:
+    def _add(self, kind: str, expr: Affine, dims: tuple[Affine, ...] = ()) -> None:
         if not expr.is_constant:
-            self.items.append(AffineQuantity(kind, expr))
+            self.items.append(AffineQuantity(kind, expr, dims))
 
     def _condition(self, condition: Any, kind: str) -> None:
         if self.converter.decide(condition) is not None:

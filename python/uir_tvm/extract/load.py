@@ -13,7 +13,7 @@ from .affine_from_tir import NotAffineError
 from .box import FULL, Box
 from .emit import Const, Operand, TileValue, reboxed
 from .function_pointers import Storage
-from .leaf_access import address_of
+from .leaf_access import address_of, stride_along
 from .refusals import NeedsSerialError, refuse
 
 if TYPE_CHECKING:
@@ -63,15 +63,16 @@ def affine_address(c: TileContext, storage: Storage, indices: Sequence[Any]) -> 
         address = address_of(storage, indices, c.converter)
     except NotAffineError:
         return None
-    return address if all(n is None or address.is_linear_in(n) for n in c.names) else None
+    known = (n is None or stride_along(address, n, storage.dims) is not None for n in c.names)
+    return address if all(known) else None
 
 
 def slice_at(c: TileContext, storage: Storage, address: Affine) -> ISlice:
     """The slice that a linear address walks over the tile; extent 1 along an axis that does not move it."""
-    strides = [0 if name is None else address.coefficient(name) for name in c.names]
-    shape = (c.tile[0] if strides[0] else 1, c.tile[1] if strides[1] else 1)
+    strides = [0 if name is None else stride_along(address, name, storage.dims) or 0 for name in c.names]
+    shape = (c.tile[0] if strides[0] != 0 else 1, c.tile[1] if strides[1] != 0 else 1)
     base = address.without(name for name in c.names if name is not None)
-    stride = (strides[0] or shape[1], strides[1] or 1)
+    stride = (strides[0] if strides[0] != 0 else shape[1], strides[1] if strides[1] != 0 else 1)
     box = c.box.shrink(c.tile, shape)
     return ISlice(storage.pointer, base, shape, stride, **box.slice_bounds())
 
@@ -222,6 +223,8 @@ def _parts(
             data.append((dim, stride, _offset(c, c.evaluate(expr), start)))
         else:
             rest = rest + (converted - start) * stride
+    for name in rest.multiplied & set(c.names):
+        raise NeedsSerialError(str(name))  # rows and columns of a table are numbers apart
     return c.converter.space.fold(rest), data
 
 
@@ -253,7 +256,7 @@ def target_slice(c: TileContext, buffer: Any, indices: Sequence[Any], stmt: Any)
     except NotAffineError:
         return None
     for name in c.names:
-        if name is not None and (not address.is_linear_in(name) or address.coefficient(name) == 0):
+        if name is not None and stride_along(address, name, storage.dims) in (None, 0):
             raise NeedsSerialError(name)
     if storage.pointer.role == "in":
         refuse("A store to a parameter that is only read.", c.block, stmt)

@@ -106,7 +106,7 @@ class Planner:
         self.env, self.outer = memory.environment(list(around))
         self.loops: list[PlanLoop] = []
         self.tails: list[Affine] = []
-        #: Loops along which an address goes on by sizes.
+        #: Loops along which an address goes on by sizes, and by no dimension's stride.
         self.multiplied: set[str] = set()
         for k, loop in enumerate(leaf.loops):
             name = f"{loop.var.name}.{k}"  # the dot keeps it apart from every name of the graph
@@ -148,8 +148,9 @@ class Planner:
     # -- splitting ----------------------------------------------------------------------------
     def _split_divided(self) -> None:
         """Split loops that an address divides; what cannot be split so is serial or left to a gather."""
-        # a tile goes on by numbers, not by sizes
-        self.multiplied = set().union(*(item.expr.multiplied for item in self.items))
+        # a tile goes along dimensions, not across them
+        multiplied = set().union(*(item.expr.multiplied for item in self.items))
+        self.multiplied = {name for name in multiplied if any(item.stride(name) is None for item in self.items)}
         self._mark(self.multiplied)
         given_up: set[str] = set()
         while True:
@@ -170,7 +171,7 @@ class Planner:
         for loop in self.loops:
             if loop.serial or loop.name in given_up:
                 continue
-            kinds = {item.kind for item in self.items if not item.expr.is_linear_in(loop.name)}
+            kinds = {item.kind for item in self.items if item.stride(loop.name) is None}
             if kinds:
                 return loop, bool(kinds & {"store", "guard"})
         return None
@@ -182,7 +183,7 @@ class Planner:
             inner = f"{loop.name}i"
             value = var(f"{loop.name}o") * factor + var(inner)
             _, items = self._view(self._substituted(loop.name, value), self._cut(loop, factor))
-            bad = {item.kind for item in items if not item.expr.is_linear_in(inner)}
+            bad = {item.kind for item in items if item.stride(inner) is None}
             if not bad:
                 return factor if factor >= LEAST_COLUMNS or needed else None
             if linear_in_needed is None and not bad & {"store", "guard"}:
@@ -223,12 +224,11 @@ class Planner:
             at = max(at - 1, 0)
 
     def _mergeable(self, outer: PlanLoop, inner: PlanLoop) -> bool:
-        return all(
-            item.expr.is_linear_in(outer.name)
-            and item.expr.is_linear_in(inner.name)
-            and item.expr.coefficient(outer.name) == inner.extent * item.expr.coefficient(inner.name)
-            for item in self.items
-        )
+        def goes_on(item: AffineQuantity) -> bool:
+            by_outer, by_inner = item.stride(outer.name), item.stride(inner.name)
+            return by_outer is not None and by_inner is not None and by_outer == by_inner * inner.extent
+
+        return all(map(goes_on, self.items))
 
     # -- choosing -----------------------------------------------------------------------------
     def reduced(self) -> set[str]:

@@ -89,6 +89,46 @@ def coordinates_of(offset: Affine, dims: Sequence[Affine], space: Space) -> tupl
     return (*out, space.fold(left))
 
 
+def step_along(stride: Affine, dims: Sequence[Affine]) -> tuple[int, int] | None:
+    """(dimension, step) of a stride: an index of which dimension grows by how much; None where none does.
+
+    Parameters
+    ----------
+    stride : Affine
+        Of a side of a slice.
+    dims : sequence of Affine
+        As `joined_dims` has them.
+    """
+    if stride.is_constant:
+        return len(dims) - 1, int(stride.constant)
+    if len(stride.terms) != 1 or stride.constant:
+        return None
+    for dim, whole in enumerate(strides(dims)[:-1]):
+        if len(whole.terms) != 1 or whole.constant:
+            return None
+        factor, names, _ = _factors(whole.terms[0])
+        quotient = _divided(stride.terms[0], factor, names)
+        if quotient is not None and quotient.is_constant:
+            return dim, int(quotient.constant)
+    return None
+
+
+def stride_of(address: Affine, name: str) -> Affine | None:
+    """By how much an address grows with a variable: a number, or a product of others where it is multiplied.
+
+    None where the variable occurs in a quotient or a remainder, or more than once in a product.
+    """
+    total = affine(0)
+    for term in address.terms:
+        if name not in term.expr.variables():
+            continue
+        quotient = _divided(term, 1, [name])
+        if quotient is None or name in quotient.variables():
+            return None
+        total = total + quotient
+    return total
+
+
 def _factors(term: Term) -> tuple[int, list[str], Affine | None]:
     """A term as (coefficient, variables, quotient or remainder)."""
     names: list[str] = []

@@ -19,6 +19,10 @@ from .affine import Affine, AffineLike, affine
 from .space import Size
 
 
+#: What `ISlice.row_stride` and `col_stride` say of a stride that sizes decide: no element lies so far away.
+OPEN_STRIDE = (1 << 40) + 1
+
+
 class _Node(tvm_ffi.Object):
     """Structural equality, hash and JSON for every node."""
 
@@ -92,6 +96,8 @@ class ISlice(_Node):
     Element (i, j) lies at ``offset + i*row_stride + j*col_stride``.  Only elements with
     ``row_begin <= i < row_end`` and ``col_begin <= j < col_end`` exist; an absent bound is that
     side of the shape, a present one is clamped into ``[0, rows]`` or ``[0, cols]``.
+
+    In dram a stride may be an expression of the graph's sizes: `stride` has either kind.
     """
 
     # tvm-ffi-stubgen(begin): object/uir.ISlice
@@ -106,6 +112,8 @@ class ISlice(_Node):
     row_end: Affine | None
     col_begin: Affine | None
     col_end: Affine | None
+    row_pitch: Affine | None
+    col_pitch: Affine | None
     # fmt: on
     # tvm-ffi-stubgen(end)
 
@@ -114,15 +122,17 @@ class ISlice(_Node):
         pointer: IPointer,
         offset: AffineLike = 0,
         shape: tuple[int, int] = (1, 1),
-        stride: tuple[int, int] | None = None,
+        stride: tuple[AffineLike, AffineLike] | None = None,
         *,
         rows: tuple[AffineLike | None, AffineLike | None] = (None, None),
         cols: tuple[AffineLike | None, AffineLike | None] = (None, None),
     ) -> None:
         """Build a slice; ``stride`` defaults to row-major, ``rows`` and ``cols`` are the valid ranges."""
-        row_stride, col_stride = stride if stride is not None else (shape[1], 1)
+        (row, row_pitch), (col, col_pitch) = map(_stride, stride if stride is not None else (shape[1], 1))
         bounds = [None if bound is None else affine(bound) for bound in (*rows, *cols)]
-        self.__ffi_init__(pointer, affine(offset), shape[0], shape[1], row_stride, col_stride, *bounds)
+        self.__ffi_init__(
+            pointer, affine(offset), shape[0], shape[1], row, col, *bounds, row_pitch, col_pitch
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,9 +140,15 @@ class ISlice(_Node):
         return (self.rows, self.cols)
 
     @property
-    def stride(self) -> tuple[int, int]:
-        """(row stride, column stride) in elements."""
-        return (self.row_stride, self.col_stride)
+    def stride(self) -> tuple[AffineLike, AffineLike]:
+        """(row stride, column stride) in elements: numbers, or expressions of sizes."""
+        row, col = self.row_pitch, self.col_pitch
+        return (self.row_stride if row is None else row, self.col_stride if col is None else col)
+
+    @property
+    def open_strides(self) -> bool:
+        """Whether sizes decide a stride."""
+        return self.row_pitch is not None or self.col_pitch is not None
 
     @property
     def valid(self) -> tuple[Affine | None, Affine | None, Affine | None, Affine | None]:
@@ -161,6 +177,13 @@ class ISlice(_Node):
         r0, r1 = clamp(self.row_begin, 0, self.rows), clamp(self.row_end, self.rows, self.rows)
         c0, c1 = clamp(self.col_begin, 0, self.cols), clamp(self.col_end, self.cols, self.cols)
         return (r0, max(r0, r1), c0, max(c0, c1))
+
+
+def _stride(value: AffineLike) -> tuple[int, Affine | None]:
+    """A stride as the fields of a slice have it: a number, and an expression where it is none."""
+    if not isinstance(value, Affine):
+        return value, None
+    return (value.constant, None) if value.is_constant else (OPEN_STRIDE, value)
 
 
 @c_class("uir.IOp", init=False, repr=False)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import IGraphError
-from .affine import Affine, affine, var
+from .affine import Affine, AffineLike, affine, var
 from .dtypes import DTYPES
 from .iops import IOPS, LEVELS, Attr, IOpSpec, problems
 from .lexer import Token, Tokens
@@ -357,7 +357,7 @@ class _Parser:
         t.expect(";", "after the offset")
         shape = self._pair("the shape")
         t.expect(";", "after the shape")
-        stride = self._pair("the stride")
+        stride = self._strides()
         ranges: dict[str, tuple[Affine | None, Affine | None]] = {}
         while t.accept(";"):
             axis = self._word("an axis of the valid range", ("rows", "cols"))
@@ -418,6 +418,15 @@ class _Parser:
         t.expect(",", f"in {what}")
         second = t.integer(f"The second of {what}")
         t.expect(")", f"after {what}")
+        return first, second
+
+    def _strides(self) -> tuple[AffineLike, AffineLike]:
+        t = self.tokens
+        t.expect("(", "before the stride")
+        first = self._affine()
+        t.expect(",", "in the stride")
+        second = self._affine()
+        t.expect(")", "after the stride")
         return first, second
 
     def _word(self, what: str, allowed: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .affine import Affine, AffineLike
+from .affine import Affine, AffineLike, affine
 from .nodes import IGraph, IOp, ISlice, Loop, walk_body
 
 
@@ -26,8 +26,9 @@ def substituted(node: Any, env: Mapping[str, AffineLike], names: Mapping[str, st
 
     def piece(s: ISlice) -> ISlice:
         bounds = [one(b) for b in s.valid]
+        strides = {"stride": tuple(affine(x).substitute(env) for x in s.stride)} if s.open_strides else {}
         return s.replace(
-            offset=s.offset.substitute(env), rows=(bounds[0], bounds[1]), cols=(bounds[2], bounds[3])
+            offset=s.offset.substitute(env), rows=(bounds[0], bounds[1]), cols=(bounds[2], bounds[3]), **strides
         )
 
     if isinstance(node, Loop):

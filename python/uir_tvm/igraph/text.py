@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import IGraphError
-from .affine import Affine
+from .affine import Affine, affine
 from .iops import IOPS
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
 from .space import Size
@@ -68,7 +68,7 @@ def print_slice(piece: ISlice) -> str:
     parts = [
         print_affine(piece.offset),
         f"({piece.rows},{piece.cols})",
-        f"({piece.row_stride},{piece.col_stride})",
+        f"({','.join(print_affine(affine(step)) for step in piece.stride)})",
     ]
     for axis, begin, end in (("rows", *piece.valid[:2]), ("cols", *piece.valid[2:])):
         if begin is not None or end is not None:

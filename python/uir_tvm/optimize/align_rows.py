@@ -190,7 +190,8 @@ def _as_rows(iop: IOp, row: int) -> IOp | None:
         begin, end = piece.valid[2:]
         bounds = [None if b is None else _quotient(b, row) for b in (begin, end)]
         cut = any(b is not None and q is None for b, q in zip((begin, end), bounds, strict=True))
-        if int(piece.rows) != 1 or int(piece.cols) != cols or cut or piece.valid[:2] != (None, None):
+        whole = not cut and piece.valid[:2] == (None, None) and not piece.open_strides
+        if int(piece.rows) != 1 or int(piece.cols) != cols or not whole:
             return None
         step = int(piece.col_stride)
         changes[key] = piece.replace(

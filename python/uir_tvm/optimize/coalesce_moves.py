@@ -115,7 +115,7 @@ def _turned(move: IOp) -> IOp | None:
     def change(piece: ISlice) -> ISlice:
         r0, r1, c0, c1 = piece.valid
         return piece.replace(
-            shape=(piece.cols, piece.rows), stride=(piece.col_stride, 1), rows=(c0, c1), cols=(r0, r1)
+            shape=(piece.cols, piece.rows), stride=(piece.stride[1], 1), rows=(c0, c1), cols=(r0, r1)
         )
 
     return _with(move, change(t), change(s))
@@ -205,24 +205,24 @@ def _crossed(pairs: Any) -> list[tuple[ISlice, ISlice]]:
 def _side_by_side(a: ISlice, b: ISlice) -> ISlice | None:
     """``a`` and, where its columns end, ``b``."""
     shift = b.offset - a.offset
-    same = a.rows == b.rows and (a.rows == 1 or a.row_stride == b.row_stride)
+    same = a.rows == b.rows and (a.rows == 1 or a.stride[0] == b.stride[0])
     unit = all(p.cols == 1 or p.col_stride == 1 for p in (a, b))
     if not (same and unit and shift == int(a.cols)):
         return None
     cols = int(a.cols + b.cols)
-    return a.replace(shape=(a.rows, cols), stride=(a.row_stride if a.rows > 1 else cols, 1))
+    return a.replace(shape=(a.rows, cols), stride=(a.stride[0] if a.rows > 1 else cols, 1))
 
 
 def _stacked(a: ISlice, b: ISlice) -> ISlice | None:
     """``a`` and, where its rows end, ``b``."""
-    same = a.cols == b.cols and (a.cols == 1 or a.col_stride == b.col_stride)
-    steps = {int(p.row_stride) for p in (a, b) if p.rows > 1}
+    same = a.cols == b.cols and (a.cols == 1 or a.stride[1] == b.stride[1])
+    steps = {p.stride[0] for p in (a, b) if p.rows > 1}
     if not same or len(steps) != 1:
         return None
     step = steps.pop()
-    if not b.offset - a.offset == int(a.rows) * step:
+    if not b.offset - a.offset == step * int(a.rows):
         return None
-    return a.replace(shape=(a.rows + b.rows, a.cols), stride=(step, a.col_stride))
+    return a.replace(shape=(a.rows + b.rows, a.cols), stride=(step, a.stride[1]))
 
 
 # --- a loop of moves -------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _of_loop(loop: Loop, move: IOp) -> IOp | None:
     def rows(line: _Line) -> ISlice:
         piece = line.piece
         return piece.replace(
-            offset=line.base, shape=(loop.extent, piece.cols), stride=(line.step, piece.col_stride)
+            offset=line.base, shape=(loop.extent, piece.cols), stride=(line.step, piece.stride[1])
         )
 
     return reshaped(_with(move, rows(t), rows(s)))

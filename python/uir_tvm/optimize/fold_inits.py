@@ -90,9 +90,9 @@ def _vector(piece: ISlice) -> tuple[Any, ...] | None:
     """(pointer, offset, length, stride, begin, end) of a slice with one row or one column."""
     row_begin, row_end, col_begin, col_end = piece.valid
     if piece.rows == 1 and row_begin is None and row_end is None:
-        line = (piece.cols, piece.col_stride, str(col_begin), str(col_end))
+        line = (piece.cols, piece.stride[1], str(col_begin), str(col_end))
     elif piece.cols == 1 and col_begin is None and col_end is None:
-        line = (piece.rows, piece.row_stride, str(row_begin), str(row_end))
+        line = (piece.rows, piece.stride[0], str(row_begin), str(row_end))
     else:
         return None
     return (str(piece.pointer.name), str(piece.offset), *line)

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from ..igraph.affine import AffineLike
 from ..igraph.nodes import ISlice
 
-Place = tuple[str, str, int, int, int, int]
+Place = tuple[str, str, int, int, AffineLike, AffineLike]
 
 
 def place(piece: ISlice) -> Place:
@@ -16,8 +17,8 @@ def place(piece: ISlice) -> Place:
         str(piece.offset),
         rows,
         cols,
-        int(piece.row_stride) if rows > 1 else 0,
-        int(piece.col_stride) if cols > 1 else 0,
+        piece.stride[0] if rows > 1 else 0,
+        piece.stride[1] if cols > 1 else 0,
     )
 
 
@@ -41,7 +42,7 @@ def may_meet(a: ISlice, b: ISlice) -> bool:
 
 
 def span(piece: ISlice) -> tuple[int, int]:
-    """Least and greatest element of a slice, counted from its offset."""
+    """Least and greatest element of a slice, counted from its offset; beyond where sizes decide strides."""
     steps = ((piece.rows - 1) * piece.row_stride, (piece.cols - 1) * piece.col_stride)
     return sum(min(s, 0) for s in steps), sum(max(s, 0) for s in steps)
 

@@ -49,7 +49,7 @@ def _may_turn(accesses: list[Access]) -> bool:
     """Whether a dense tile of columns that are runs in memory is the right operand of products alone."""
     piece = accesses[0].slice
     rows, cols = int(piece.rows), int(piece.cols)
-    dense = rows > 1 and cols > 1 and tuple(map(int, piece.stride)) == (cols, 1)
+    dense = rows > 1 and cols > 1 and piece.stride == (cols, 1)
     return (
         dense
         and {access.kind for access in accesses} == {"read", "write"}
@@ -62,8 +62,8 @@ def _loads(access: Access) -> bool:
     """Whether an iOp moves columns that are runs."""
     if not spec_of(access.iop).copies:
         return False
-    row_stride, col_stride = map(int, access.iop.sources[0].stride)
-    return str(access.iop.sources[0].pointer.level) != "reg" and row_stride == 1 and col_stride > 1
+    source = access.iop.sources[0]
+    return str(source.pointer.level) != "reg" and source.row_stride == 1 and source.col_stride > 1
 
 
 def _multiplies(access: Access) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import VerifyError
 from ..igraph import points
+from ..igraph.affine import affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import ISlice
 from . import isl
@@ -55,7 +56,7 @@ def proved(piece: ISlice, variables: points.Variables) -> int:
     has 0.
     """
     size = bytes_of(str(piece.pointer.dtype))
-    rows = int(piece.row_stride) if piece.rows > 1 else 0
+    rows = points.divisor(affine(piece.stride[0]), variables) if piece.rows > 1 else 0
     return size * math.gcd(points.divisor(piece.offset, variables), rows)
 
 
@@ -73,9 +74,9 @@ def _witness(piece: ISlice, region: Region, stated: int) -> dict[str, int]:
     offsets = points.values(offset, extents)
     if offsets is None:
         return sizes
-    names = offset.variables()
+    names, stride = offset.variables(), affine(piece.stride[0]).evaluate(sizes)
     for row in range(min(int(piece.rows), max(stated, 1))):
-        wrong = (offsets + row * int(piece.row_stride)) * size % stated != 0
+        wrong = (offsets + row * stride) * size % stated != 0
         if wrong.any():
             at = np.unravel_index(int(wrong.argmax()), wrong.shape)
             found = dict(zip(names, map(int, at), strict=True))
@@ -86,7 +87,8 @@ def _witness(piece: ISlice, region: Region, stated: int) -> dict[str, int]:
 def _sizes(region: Region, size: int, stated: int) -> dict[str, int] | None:
     """The least sizes at which some row is not aligned."""
     names = isl.IslNames(region)
-    whole = attrs.evolve(region, rows=Axis(region.rows.extent, region.rows.stride), cols=Axis(1, 1))
+    rows = attrs.evolve(region.rows, lower=(), upper=())
+    whole = attrs.evolve(region, rows=rows, cols=Axis(1, 1))
 
     def least() -> dict[str, int] | None:
         if len(at := isl.place(whole, names)) > 1:

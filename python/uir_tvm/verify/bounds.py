@@ -86,8 +86,8 @@ def _corners(region: Region, high: bool) -> Iterator[Affine]:
 
     def ends(a: Axis) -> list[Affine]:
         if (a.stride > 0) == high:
-            return [affine((a.extent - 1) * a.stride), *((b - 1) * a.stride for b in a.upper)]
-        return [affine(0), *(b * a.stride for b in a.lower)]
+            return [affine((a.extent - 1) * a.step), *((b - 1) * a.step for b in a.upper)]
+        return [affine(0), *(b * a.step for b in a.lower)]
 
     for row, col in product(ends(region.rows), ends(region.cols)):
         yield region.offset + row + col

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ..errors import VerifyError
-from ..igraph.affine import Affine
+from ..igraph.affine import Affine, affine
 from ..igraph.coordinates import joined_dims
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
@@ -164,7 +164,7 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
     unbound = False
     for piece in slices:
-        for fault in _slice(piece, text, bound, listed):
+        for fault in (*_slice(piece, text, bound, listed), *form_sizes.strides(step, piece)):
             unbound = True
             yield fault
     for name, value in iop.attrs.items():
@@ -238,9 +238,8 @@ def _magnitude(step: Step) -> Iterator[VerifyError]:
             remedy="use loops of fewer iterations",
         )
     for operand, piece, region in step.operands:
-        spread = (int(piece.rows) - 1) * abs(int(piece.row_stride))
-        spread += (int(piece.cols) - 1) * abs(int(piece.col_stride))
         space = region.space
+        spread = sum((a.extent - 1) * space.magnitude(affine(a.step)) for a in (region.rows, region.cols))
         largest = max(space.magnitude(region.offset) + spread, *map(space.magnitude, region.bounds), 0)
         if largest > NUMBER_LIMIT:
             yield _fault(

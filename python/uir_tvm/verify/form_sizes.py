@@ -10,10 +10,13 @@ from typing import Any
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine
-from ..igraph.nodes import IGraph, IPointer
+from ..igraph.coordinates import joined_dims, step_along
+from ..igraph.nodes import IGraph, IPointer, ISlice
 from ..igraph.rewrite import loop_variables
 from ..igraph.space import NUMBER_LIMIT, Size, Space
+from ..igraph.text import print_iop, print_slice
 from . import isl
+from .access import Step
 from .sized_launch import PID, SizedLaunch
 
 
@@ -37,6 +40,25 @@ def check(graph: IGraph) -> Iterator[VerifyError]:
                 where=where,
                 need="num_groups is the greatest number of groups",
             )
+
+
+def strides(step: Step, piece: ISlice) -> Iterator[VerifyError]:
+    """Strides that sizes decide: of moves from and to dram, along a dimension of the pointer."""
+    if not piece.open_strides:
+        return
+    dims = joined_dims(piece.pointer.dims)
+    for side, stride in zip(("rows", "columns"), piece.stride, strict=True):
+        if not isinstance(stride, Affine):
+            continue
+        own = set(stride.variables()) <= set(step.launch.names)
+        if step.spec.copies and own and len(dims) > 1 and (step_along(stride, dims) or (0, 0))[1] > 0:
+            continue
+        yield _fault(
+            f"The {side} of a slice of '{piece.pointer.name}' are {stride} apart.",
+            where=f"{print_slice(piece)} in {print_iop(step.iop)}",
+            need="a number; of a move from or to dram also a number times the stride of a dimension",
+            remedy="let a loop walk them",
+        )
 
 
 def _fault(what: str, **parts: Any) -> VerifyError:

@@ -102,7 +102,7 @@ def _stands_before(write: Access, read: Access) -> bool:
 def _axis_within(w: Region, r: Region, name: str, fixed: set[str]) -> bool:
     """Whether the writer's axis has every position of the reader's, both starting at the same offset."""
     a, b = getattr(w, name), getattr(r, name)
-    if b.extent > a.extent or (a.stride != b.stride and b.extent > 1):
+    if b.extent > a.extent or (a.step != b.step and b.extent > 1):
         return False
     theirs = {str(x) for x in (*b.lower, *b.upper)}
     return all(str(x) in theirs and set(x.variables()) <= fixed for x in (*a.lower, *a.upper))
@@ -111,7 +111,7 @@ def _axis_within(w: Region, r: Region, name: str, fixed: set[str]) -> bool:
 def _whole_pointer(write: Access) -> bool:
     """Whether the write covers its pointer, whatever pid and loops are."""
     r = write.region
-    if not r.whole or r.offset != 0:
+    if not r.whole or r.offset != 0 or r.dims:
         return False
     rows, cols = (r.rows.extent, r.rows.stride), (r.cols.extent, r.cols.stride)
     inner, outer = sorted((rows, cols), key=lambda a: (a[0] == 1, a[1]))

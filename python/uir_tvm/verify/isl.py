@@ -100,9 +100,10 @@ def place(region: Region, names: IslNames) -> list[str]:
     """
     if region.coordinates is None:
         raise Exhausted(f"no coordinates of {region.offset}")
-    *outer, base = map(names.text, region.coordinates)
-    along = [f"{axis.stride}*{at}" for at, axis in ((names.row, region.rows), (names.col, region.cols))]
-    return [*outer, " + ".join([base, *along])]
+    places = list(map(names.text, region.coordinates))
+    for at, axis in ((names.row, region.rows), (names.col, region.cols)):
+        places[axis.dim] += f" + {axis.stride}*{at}"
+    return places
 
 
 def place_names(count: int) -> list[str]:

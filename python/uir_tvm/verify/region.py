@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ..igraph.affine import Affine
-from ..igraph.coordinates import coordinates_of, joined_dims
+from ..igraph.coordinates import coordinates_of, joined_dims, step_along
 from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
@@ -22,12 +22,33 @@ from .sized_launch import STATIC, SizedLaunch
 
 @attrs.frozen
 class Axis:
-    """One axis of a region: positions ``max(0, *lower) <= x < min(extent, *upper)``, ``stride`` apart."""
+    """One axis of a region: positions ``max(0, *lower) <= x < min(extent, *upper)``, ``stride`` apart.
+
+    Attributes
+    ----------
+    dim : int
+        The dimension (of the region's ``dims``) whose index goes on by ``stride``; -1: the last.
+    pitch : Affine or None
+        Elements from one position to the next, where sizes decide it.
+    """
 
     extent: int
     stride: int
     lower: tuple[Affine, ...] = ()
     upper: tuple[Affine, ...] = ()
+    dim: int = -1
+    pitch: Affine | None = None
+
+    @property
+    def step(self) -> Affine | int:
+        """Elements from one position to the next."""
+        return self.stride if self.pitch is None else self.pitch
+
+    def at(self, values: Mapping[str, int]) -> Axis:
+        """The axis at values of the sizes."""
+        lower, upper = ([b.substitute(values) for b in bounds] for bounds in (self.lower, self.upper))
+        stride = self.stride if self.pitch is None else self.pitch.evaluate(values)
+        return Axis(self.extent, stride, tuple(lower), tuple(upper))
 
     def narrowed(self, other: Axis) -> Axis:
         """Only the positions that ``other`` has too."""
@@ -66,15 +87,26 @@ class Region:
     def coordinates(self) -> tuple[Affine, ...] | None:
         """Where row and column 0 are, an index for each of ``dims``; None where that is not known.
 
-        Rows and columns go on along the last dimension.  A pointer without ``dims`` has one, its addresses.
+        Rows and columns go on along a dimension each.  A pointer without ``dims`` has one, its addresses.
         """
-        return coordinates_of(self.offset, self.dims, self.space) if self.dims else (self.offset,)
+        if not self.dims:
+            return (self.offset,)
+        if any(a.pitch is not None and a.dim < 0 for a in (self.rows, self.cols)):
+            return None
+        return coordinates_of(self.offset, self.dims, self.space)
 
     def along(self, dim: int) -> Region:
         """The indices of one dimension as addresses of their own; asked where `coordinates` are known."""
         assert self.coordinates is not None
-        last = dim == len(self.coordinates) - 1
-        rows, cols = (a if last else attrs.evolve(a, stride=0) for a in (self.rows, self.cols))
+        last = len(self.coordinates) - 1
+
+        def part(a: Axis) -> Axis:
+            goes_on = dim == (last if a.dim < 0 else a.dim)
+            if a.pitch is None and goes_on:
+                return a
+            return attrs.evolve(a, stride=a.stride if goes_on else 0, dim=-1, pitch=None)
+
+        rows, cols = part(self.rows), part(self.cols)
         return attrs.evolve(self, offset=self.coordinates[dim], rows=rows, cols=cols, dims=())
 
     @cached_property
@@ -82,7 +114,7 @@ class Region:
         """Equal for two regions exactly when they touch the same elements by the same formula."""
 
         def axis(a: Axis) -> tuple[object, ...]:
-            return (a.extent, a.stride, tuple(map(str, a.lower)), tuple(map(str, a.upper)))
+            return (a.extent, str(a.step), tuple(map(str, a.lower)), tuple(map(str, a.upper)))
 
         used = tuple((v, self.extents[v]) for v in self.used)
         return (str(self.offset), axis(self.rows), axis(self.cols), used, self.every, self.extents[PID])
@@ -108,15 +140,11 @@ class Region:
         if self.launch.static:
             return self
 
-        def axis(a: Axis) -> Axis:
-            lower, upper = ([b.substitute(values) for b in bounds] for bounds in (a.lower, a.upper))
-            return attrs.evolve(a, lower=tuple(lower), upper=tuple(upper))
-
         units = self.launch.units(self.extents[PID], values)
         return Region(
             self.offset.substitute(values),
-            axis(self.rows),
-            axis(self.cols),
+            self.rows.at(values),
+            self.cols.at(values),
             {**self.extents, PID: units},
             self.every,
         )
@@ -186,16 +214,23 @@ def region_of(
 ) -> Region:
     """The valid box of a slice as a region."""
 
-    def some(bound: Affine | None) -> tuple[Affine, ...]:
-        return () if bound is None else (bound,)
-
     dims = joined_dims(piece.pointer.dims)
     return Region(
         piece.offset,
-        Axis(int(piece.rows), int(piece.row_stride), some(piece.row_begin), some(piece.row_end)),
-        Axis(int(piece.cols), int(piece.col_stride), some(piece.col_begin), some(piece.col_end)),
+        _axis(int(piece.rows), piece.stride[0], piece.valid[:2], dims),
+        _axis(int(piece.cols), piece.stride[1], piece.valid[2:], dims),
         extents,
         every,
         launch,
         dims if len(dims) > 1 else (),
     )
+
+
+def _axis(
+    extent: int, stride: Affine | int, ends: tuple[Affine | None, ...], dims: tuple[Affine, ...]
+) -> Axis:
+    lower, upper = (() if end is None else (end,) for end in ends)
+    if not isinstance(stride, Affine):
+        return Axis(extent, int(stride), lower, upper)
+    dim, step = step_along(stride, dims) or (-1, 1)
+    return Axis(extent, step, lower, upper, dim, stride)

@@ -126,7 +126,10 @@ void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, co
     to = to.Turned();
     from = from.Turned();
   }
-  if (to.cols == 1) from.col_stride = 1;
+  if (to.cols == 1) {
+    from.col_stride = 1;
+    from.col_pitch.reset();
+  }
   Box box = SameBox(to.box, from.box) ? to.box : Both(e, to.box, from.box);
   Loader loader(&e, pad, landing.spares);
   bool repeated = (from.col_stride == 0 && to.cols > 1 && box.AllCols(to.cols)) ||

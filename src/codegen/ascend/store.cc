@@ -39,7 +39,10 @@ void Store(Emitter& e, Tile to, Tile from) {
     to = to.Turned();
     from = from.Turned();
   }
-  if (to.cols == 1) to.col_stride = from.col_stride = 1;
+  if (to.cols == 1) {
+    to.col_stride = from.col_stride = 1;
+    to.col_pitch.reset();
+  }
   Box box = Both(e, to.box, from.box);
   bool at_block = box.col_begin.Constant() && box.col_begin.range.low % (kBlockBytes / to.bytes) == 0;
   if (to.RowsDense() && from.RowsDense() && RowsAligned(from) && at_block) {

@@ -57,7 +57,7 @@ class Copier {
                                              load_ ? ub_gap : gm_gap})});
     }
     Bound bytes = piece.cols * ub_.bytes;
-    Bound gm_gap = Bound::Of(gm_.row_stride * gm_.bytes) - bytes;
+    Bound gm_gap = PitchBytes() - bytes;
     Bound ub_gap = Bound::Of(ub_.row_stride / block_) - CeilDiv(piece.phase + piece.cols, block_);
     if (piece.rows.range.high <= 1) gm_gap = ub_gap = Bound::Of(0);
     std::vector<std::string> more = {
@@ -76,11 +76,16 @@ class Copier {
   /*! \brief Whether rows must be copied one by one. */
   bool RowByRow(const Piece& piece) const {
     if (piece.rows.range.high <= 1) return false;
+    // where sizes decide the pitch, rows lie within a dimension and do not overlap
+    if (gm_.row_pitch) return PitchBytes().range.high > kMostGapBytes;
     int64_t least = (gm_.row_stride - piece.cols.range.high) * gm_.bytes;
     return least < 0 || gm_.row_stride * gm_.bytes > kMostGapBytes;
   }
 
  private:
+  /*! \brief Bytes from row to row in global memory. */
+  Bound PitchBytes() const { return e_.RowsOf(gm_, Bound::Of(1)) * gm_.bytes; }
+
   std::string Params(const std::string& name, const std::vector<std::string>& args) const {
     return e_.Call(name, "struct", {}, args);
   }
@@ -90,6 +95,7 @@ class Copier {
   /*! \brief Whether one row, or rows without gaps on both sides. */
   bool Single(const Piece& piece) const {
     if (piece.rows.range.high <= 1) return true;
+    if (gm_.row_pitch) return false;
     int64_t cols = piece.cols.range.low;
     return ub_.row_stride == cols && gm_.row_stride == cols;
   }
@@ -106,6 +112,7 @@ class Copier {
     int64_t cols = piece.cols.range.low;
     if (cols % block_ != 0 || cols == 0 || (piece.rows.Constant() && piece.rows.range.low == 0)) return false;
     if (Single(piece)) return piece.rows.range.high * cols / block_ <= kMostBlocks;
+    if (gm_.row_pitch) return false;
     int64_t length = cols / block_, gap = gm_.row_stride / block_ - length;
     return gm_.row_stride % block_ == 0 && 0 <= gap && gap <= kMostBlocks && length <= kMostBlocks &&
            ub_.row_stride / block_ - length <= kMostBlocks;
@@ -129,7 +136,7 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
   piece.cols = AtLeastZero(e, box.col_end - box.col_begin, "col_count");
   piece.phase = Mod(box.col_begin, kBlockBytes / ub.bytes);
   piece.ub_at = box.row_begin * ub.row_stride + box.col_begin - piece.phase;
-  piece.gm_at = box.row_begin * gm.row_stride + box.col_begin;
+  piece.gm_at = e.RowsOf(gm, box.row_begin) + box.col_begin;
   if (piece.rows.range.high == 0 || piece.cols.range.high == 0) return;
   TVM_FFI_CHECK(load || (piece.phase.Constant() && piece.phase.range.low == 0), InternalError)
       << "a store starts within a block";
@@ -138,7 +145,7 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
     std::string row = e.Fresh("row");
     Piece one = piece;
     one.rows = Bound::Of(1);
-    std::string gm_more = gm.row_stride == 0 ? "" : row + " * " + std::to_string(gm.row_stride);
+    std::string gm_more = gm.row_stride == 0 ? "" : row + " * " + e.RowsOf(gm, Bound::Of(1)).text;
     lines = {ForText(row, "0", piece.rows.text),
              "  " + copier.Text(one, row + " * " + std::to_string(ub.row_stride), gm_more) + ";"};
     lines = WhereSome(lines, {piece.cols});
@@ -153,7 +160,7 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
               ? Bound::Of(most)
               : AtLeastZero(e, Smaller(e, piece.rows - Bound::Of(first), Bound::Of(most), "row_count"), "row_count");
       some.ub_at = piece.ub_at + Bound::Of(first * ub.row_stride);
-      some.gm_at = piece.gm_at + Bound::Of(first * gm.row_stride);
+      some.gm_at = piece.gm_at + e.RowsOf(gm, Bound::Of(first));
       for (const std::string& line : WhereSome({copier.Text(some) + ";"}, {some.rows, some.cols}))
         lines.push_back(line);
     }

@@ -29,6 +29,8 @@ struct Dimension {
   Bound count;
   int64_t to = 0;
   int64_t from = 0;
+  /*! \brief Strides that sizes decide. */
+  std::optional<Affine> to_pitch, from_pitch;
 };
 
 /*! \brief Runs of elements and the dimensions over them, innermost first. */
@@ -39,7 +41,8 @@ struct Shape {
 
 Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& cols) {
   Shape shape;
-  Dimension row{rows, to.row_stride, from.row_stride}, col{cols, to.col_stride, from.col_stride};
+  Dimension row{rows, to.row_stride, from.row_stride, to.row_pitch, from.row_pitch},
+      col{cols, to.col_stride, from.col_stride, to.col_pitch, from.col_pitch};
   auto single = [](const Dimension& dim) { return dim.count.range.high <= 1; };
   auto run = [&](const Dimension& dim) { return single(dim) || (dim.to == 1 && dim.from == 1); };
   // the side along which both step by one element is the inner one
@@ -87,28 +90,33 @@ class Copier {
                                      Bytes(shape.run).text};
     if (name_ == kMove) return Table().Call(e_.where(), name_, "count", {}, args, e_.platform());
     args.push_back(Table().EnumValue("mluMemcpyDirection_t", SpaceOf(from_) + "2" + SpaceOf(to_), false));
-    auto stride = [this](int64_t elements) { return std::to_string(elements * to_.bytes); };
+    auto stride = [this](const Dimension& dim, bool target) { return StrideOf(dim, target).text; };
     auto last = [](const Bound& count) { return (count - Bound::Of(1)).text; };
     std::string form = "plain";
     if (shape.dims.size() == 2) {
       const Dimension &inner = shape.dims[0], &outer = shape.dims[1];
       form = "3d";
       for (bool target : {true, false}) {
-        args.push_back(stride(target ? inner.to : inner.from));
+        args.push_back(stride(inner, target));
         args.push_back(last(inner.count));
-        args.push_back(stride(target ? outer.to : outer.from));
+        args.push_back(stride(outer, target));
         args.push_back(last(outer.count));
       }
     } else if (shape.dims.size() == 1) {
       const Dimension& dim = shape.dims[0];
       form = "strided";
-      args.insert(args.end(), {stride(dim.to), stride(dim.from), last(dim.count)});
+      args.insert(args.end(), {stride(dim, true), stride(dim, false), last(dim.count)});
     } else if (Within(to_, from_)) {
       // one segment: the strided form has no alignment
       form = "strided";
       args.insert(args.end(), {"0", "0", "0"});
     }
     return Table().Call(e_.where(), name_, form, {}, args, e_.platform());
+  }
+
+  /*! \brief Bytes from segment to segment on a side. */
+  Bound StrideOf(const Dimension& dim, bool target) const {
+    return e_.Along(Bound::Of(1), target ? dim.to : dim.from, target ? dim.to_pitch : dim.from_pitch) * to_.bytes;
   }
 
  private:
@@ -128,8 +136,8 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
   if (rows.range.high == 0 || cols.range.high == 0) return {};
   Shape shape = ShapeOf(to, from, rows, cols);
   Copier copier(&e, to, from, name);
-  Bound to_at = box.row_begin * to.row_stride + box.col_begin * to.col_stride;
-  Bound from_at = box.row_begin * from.row_stride + box.col_begin * from.col_stride;
+  Bound to_at = e.RowsOf(to, box.row_begin) + e.ColsOf(to, box.col_begin);
+  Bound from_at = e.RowsOf(from, box.row_begin) + e.ColsOf(from, box.col_begin);
   std::string guard = Guard(rows, cols);
   std::vector<std::string> lines;
   std::string indent = guard.empty() ? "" : "  ";
@@ -137,7 +145,12 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
   bool negative = std::any_of(shape.dims.begin(), shape.dims.end(),
                               [](const Dimension& dim) { return dim.to < 0 || dim.from < 0; });
   bool overlong = std::any_of(shape.dims.begin(), shape.dims.end(),
-                              [](const Dimension& dim) { return dim.count.range.high > kMostSegments; });
+                              [&](const Dimension& dim) {
+                                const bool wide = !copier.StrideOf(dim, true).range.FitsInt() ||
+                                                  !copier.StrideOf(dim, false).range.FitsInt();
+                                return dim.count.range.high > kMostSegments ||
+                                       ((dim.to_pitch || dim.from_pitch) && wide);
+                              });
   if (negative || overlong) {
     // segments one by one: the fields of a copy do not hold their strides or their number
     std::string to_more, from_more;
@@ -145,11 +158,12 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
       std::string i = e.Fresh("i");
       lines.push_back(indent + tiles::ForText(i, "0", dim.count.text));
       indent += "  ";
-      auto add = [&i](std::string* text, int64_t stride) {
-        if (stride != 0) *text += (text->empty() ? "" : " + ") + i + " * " + std::to_string(stride);
+      auto add = [&](std::string* text, int64_t stride, const std::optional<Affine>& pitch) {
+        if (stride == 0) return;
+        *text += (text->empty() ? "" : " + ") + i + " * " + e.Along(Bound::Of(1), stride, pitch).text;
       };
-      add(&to_more, dim.to);
-      add(&from_more, dim.from);
+      add(&to_more, dim.to, dim.to_pitch);
+      add(&from_more, dim.from, dim.from_pitch);
     }
     e.Note("copies segments one by one");
     shape.dims.clear();

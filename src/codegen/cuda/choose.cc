@@ -61,8 +61,11 @@ Access AccessOf(const ISlice& slice, const Scope& scope, int64_t stated) {
   Access access;
   access.rows = slice->rows;
   access.cols = slice->cols;
+  // of a stride that sizes decide this much is known: it is long, and what divides it
   access.row_stride = slice->row_stride;
   access.col_stride = slice->col_stride;
+  if (slice->row_pitch) access.row_stride *= scope.PowerOfTwo(slice->row_pitch.value(), kWidestBytes);
+  if (slice->col_pitch) access.col_stride *= scope.PowerOfTwo(slice->col_pitch.value(), kWidestBytes);
   access.bytes = TypeOf(std::string(slice->pointer->dtype)).bytes;
   access.align = std::min<int64_t>(kWidestBytes, scope.PowerOfTwo(slice->offset, kWidestBytes) * access.bytes);
   access.align = std::max(access.align, std::min<int64_t>(kWidestBytes, PowerOfTwoIn(stated)));

@@ -144,6 +144,9 @@ class Emitter {
   Address AddressOf(const ISlice& slice);
   /*! \brief Pointer to element (row, col), both texts; honours the home's swizzle. */
   std::string Element(const ISlice& slice, const std::string& row, const std::string& col);
+  //! \brief ` + name * stride * factor` along the rows or columns of a slice; nothing where that is 0.
+  //! \param greatest Of the name.
+  std::string Along(const ISlice& slice, bool rows, const std::string& name, int64_t factor, int64_t greatest) const;
   /*! \brief Pointer to an element of a swizzled home, by its index (text) from the pointer's first element. */
   std::string Swizzled(const ISlice& slice, const std::string& index);
   /*! \brief Scratch of the warp for use within one iOp: the text of its first byte's place in `smem`. */

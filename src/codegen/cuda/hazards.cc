@@ -30,6 +30,7 @@ std::vector<bool> ElementsOf(const Touch& t) {
 
 /*! \brief Whether every element has a name of its own. */
 bool IsOneToOne(const Touch& t) {
+  if (Span(t) >= kMostElements) return false;
   const std::vector<bool> elements = ElementsOf(t);
   return std::count(elements.begin(), elements.end(), true) == t.rows * t.cols;
 }

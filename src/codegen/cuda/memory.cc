@@ -27,11 +27,11 @@ std::string Sum(const std::string& terms) {
   return (terms.rfind(" - ", 0) == 0 ? "-" : "") + terms.substr(3);
 }
 
-/*! \brief Whether the lane's place in a vector runs along rows or columns, and how the others are counted. */
+/*! \brief One loop over registers: its variable, how often it runs, and where an access goes with it. */
 struct Side {
   const char* loop;
   int64_t count;
-  int64_t stride;
+  std::string term;
 };
 
 }  // namespace
@@ -102,13 +102,24 @@ std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
          ", " + Text(swizzle.step) + ", " + Text(type.bytes) + ">(" + index + ")";
 }
 
+std::string Emitter::Along(const ISlice& slice, bool rows, const std::string& name, int64_t factor,
+                           int64_t greatest) const {
+  const auto& pitch = rows ? slice->row_pitch : slice->col_pitch;
+  if (!pitch) return Term(name, factor * (rows ? slice->row_stride : slice->col_stride), greatest);
+  if (name == "0") return "";
+  const Affine step = pitch.value().Scale(factor);
+  const std::string text = scope.Text(step, Precedence::kAtom);
+  const bool wide = !scope.Wide(step) && scope.Of(step).high * greatest > INT32_MAX;
+  return " + " + name + " * " + (wide ? "int64_t(" + text + ")" : text);
+}
+
 std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
   const Home& home = plan.HomeOf(slice);
   if (home.permuted()) {
-    return Swizzled(slice, scope.Text(slice->offset) + Term(row, slice->row_stride, slice->rows) +
-                               Term(col, slice->col_stride, slice->cols));
+    return Swizzled(slice, scope.Text(slice->offset) + Along(slice, true, row, 1, slice->rows) +
+                               Along(slice, false, col, 1, slice->cols));
   }
-  return AddressOf(slice).text + Term(row, slice->row_stride, slice->rows) + Term(col, slice->col_stride, slice->cols);
+  return AddressOf(slice).text + Along(slice, true, row, 1, slice->rows) + Along(slice, false, col, 1, slice->cols);
 }
 
 void Emitter::Load(const Transfer& how, const Regs& regs, const std::string& outside) {
@@ -135,8 +146,8 @@ void Emitter::Move(const Transfer& how, const Regs& regs, bool load, const std::
   std::string type = TypeOf(regs.dtype).stored;
   bool constant = load && slice->pointer->level == "dram";
   const Layout& l = f.layout;
-  std::string lane = f.replicated_r() ? "" : Term(LaneRow(l), l.vec_r * slice->row_stride, f.rows);
-  lane += f.replicated_c() ? "" : Term(LaneCol(l), l.vec_c * slice->col_stride, f.cols);
+  std::string lane = f.replicated_r() ? "" : Along(slice, true, LaneRow(l), l.vec_r, f.rows);
+  lane += f.replicated_c() ? "" : Along(slice, false, LaneCol(l), l.vec_c, f.cols);
   if (plan.HomeOf(slice).permuted()) {
     // the permutation acts on the whole index, so only the index is common to the accesses
     out.Line("const int first = " + scope.Text(slice->offset) + lane + ";");
@@ -180,11 +191,12 @@ void Emitter::Accesses(const Transfer& how, const Regs& regs, const Box& box, Wi
   int w = width.elements;
   bool by_rows = width.along_rows;
   Coordinates needed = InsideNeeds(f, box);
+  const int64_t in_rows = by_rows ? l.vec_r / w : l.vec_r, in_cols = by_rows ? l.vec_c : l.vec_c / w;
   std::vector<Side> sides = {
-      {"rb", f.blocks_r(), l.step_r() * slice->row_stride},
-      {"cb", f.blocks_c(), l.step_c() * slice->col_stride},
-      {"vr", by_rows ? l.vec_r / w : l.vec_r, slice->row_stride * (by_rows ? w : 1)},
-      {"vc", by_rows ? l.vec_c : l.vec_c / w, slice->col_stride * (by_rows ? 1 : w)},
+      {"rb", f.blocks_r(), Along(slice, true, "rb", l.step_r(), f.blocks_r())},
+      {"cb", f.blocks_c(), Along(slice, false, "cb", l.step_c(), f.blocks_c())},
+      {"vr", in_rows, Along(slice, true, "vr", by_rows ? w : 1, in_rows)},
+      {"vc", in_cols, Along(slice, false, "vc", by_rows ? 1 : w, in_cols)},
   };
   std::vector<std::string> at;
   std::string offset;
@@ -197,7 +209,7 @@ void Emitter::Accesses(const Transfer& how, const Regs& regs, const Box& box, Wi
     std::string name = side.loop;
     out.Line("#pragma unroll");
     out.Open("for (int " + name + " = 0; " + name + " < " + Text(side.count) + "; ++" + name + ")");
-    offset += Term(name, side.stride, side.count);
+    offset += side.term;
     at.push_back(name);
     ++opened;
   }

@@ -43,6 +43,7 @@ inline ISlice Turned(const ISlice& slice) {
   auto node = ffi::make_object<ISliceNode>(*slice.get());
   std::swap(node->rows, node->cols);
   std::swap(node->row_stride, node->col_stride);
+  std::swap(node->row_pitch, node->col_pitch);
   std::swap(node->row_begin, node->col_begin);
   std::swap(node->row_end, node->col_end);
   return ISlice(node);

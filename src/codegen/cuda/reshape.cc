@@ -41,7 +41,7 @@ std::optional<Affine> Divided(const Affine& e, int64_t k) {
 
 /*! \brief One row of rows*cols elements as rows of cols; nothing where its box does not end with a row. */
 std::optional<ISlice> Folded(const ISlice& slice, int64_t rows, int64_t cols) {
-  if (slice->rows != 1 || slice->cols != rows * cols) return std::nullopt;
+  if (slice->rows != 1 || slice->cols != rows * cols || slice->OpenStrides()) return std::nullopt;
   bool by_row = slice->row_begin || slice->row_end, by_col = slice->col_begin || slice->col_end;
   if (by_row && by_col) return std::nullopt;
   auto folded = [&](const Bound& row, const Bound& col, Bound* out) {

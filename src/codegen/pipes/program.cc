@@ -82,8 +82,11 @@ void Program::Compile() {
     for (const Region& region : op.instruction->regions) {
       Bytes bytes;
       bytes.memory = region.memory;
-      bytes.begin = NumberedAffine(region.begin, number_of);
-      bytes.dims.assign(region.dims.begin(), region.dims.end());
+      bytes.whole = region.anywhere;
+      if (!bytes.whole) {
+        bytes.begin = NumberedAffine(region.begin, number_of);
+        bytes.dims.assign(region.dims.begin(), region.dims.end());
+      }
       bytes.bytes = region.bytes;
       bytes.write = region.write;
       op.regions.push_back(std::move(bytes));

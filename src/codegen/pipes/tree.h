@@ -30,6 +30,8 @@ struct Region {
   /*! \brief Length of each run, in bytes. */
   int64_t bytes = 0;
   bool write = false;
+  /*! \brief Only the run knows how far apart the runs are: they may be anywhere in the memory. */
+  bool anywhere = false;
 };
 
 //! \brief What one pipe is given as a whole: a vendor call, or several of the same pipe that need no sync between.

@@ -74,6 +74,7 @@ bool ShareBytes(const Tile& a, const Tile& b) {
 bool SameBytes(const Tile& a, const Tile& b) {
   bool rows = a.rows == 1 || a.row_stride == b.row_stride, cols = a.cols == 1 || a.col_stride == b.col_stride;
   Affine distance = a.offset.Scale(a.bytes) - b.offset.Scale(b.bytes) + Affine::Constant(a.base - b.base);
+  if (a.OpenStrides() || b.OpenStrides()) return false;
   return a.memory == b.memory && a.bytes == b.bytes && distance->terms.empty() && distance->constant == 0 && rows &&
          cols;
 }

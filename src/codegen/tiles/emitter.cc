@@ -96,6 +96,8 @@ Tile Emitter::TileIn(const ISlice& slice, const std::string& memory, int64_t bas
   tile.cols = slice->cols;
   tile.row_stride = slice->row_stride;
   tile.col_stride = slice->col_stride;
+  if (slice->row_pitch) tile.row_pitch = slice->row_pitch.value();
+  if (slice->col_pitch) tile.col_pitch = slice->col_pitch.value();
   tile.align = scope_.PowerOfTwo(tile.offset.Scale(tile.bytes) + Affine::Constant(base), kMostAlign);
   tile.box = BoxOf(slice);
   return tile;
@@ -149,6 +151,16 @@ std::string Emitter::OffsetText(const Tile& tile, const std::string& more) const
   if (offset == "0") offset.clear();
   if (!more.empty() && more != "0") offset += (offset.empty() ? "" : " + ") + more;
   return offset;
+}
+
+Bound Emitter::Along(const Bound& count, int64_t stride, const std::optional<Affine>& pitch) const {
+  if (!pitch) return count * stride;
+  if (count.Constant() && count.range.low == 0) return count;
+  const Range range = count.range * scope_.Of(*pitch);
+  const std::string text = scope_.Text(*pitch, Precedence::kAtom);
+  const bool one = count.Constant() && count.range.low == 1, wide = !range.FitsInt() && !scope_.Wide(*pitch);
+  return {(one ? "" : count.Text(Precedence::kProduct) + " * ") + (wide ? "int64_t(" + text + ")" : text), range,
+          Precedence::kProduct};
 }
 
 std::string Emitter::At(const Tile& tile, const Bound& from, const std::string& more) const {

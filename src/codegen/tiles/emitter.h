@@ -63,6 +63,11 @@ class Emitter {
   std::string Fresh(const std::string& hint) { return names_->Fresh(hint); }
   /*! \brief The tile from its first element on, in the device's words.  `more`: further elements, as text. */
   virtual std::string At(const Tile& tile, const std::string& more = "") const = 0;
+  //! \brief `count` rows or columns of a tile in elements; no more than the place of an element in its tensor.
+  //! \param pitch The stride, where sizes decide it.
+  Bound Along(const Bound& count, int64_t stride, const std::optional<Affine>& pitch) const;
+  Bound RowsOf(const Tile& tile, const Bound& count) const { return Along(count, tile.row_stride, tile.row_pitch); }
+  Bound ColsOf(const Tile& tile, const Bound& count) const { return Along(count, tile.col_stride, tile.col_pitch); }
   /*! \brief The tile from `from` elements after its first, and `more`, on. */
   std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
 

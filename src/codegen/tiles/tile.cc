@@ -17,9 +17,14 @@ int64_t CommonAlign(int64_t align, int64_t distance) {
 
 Tile Tile::Part(int64_t row, int64_t col, int64_t part_rows, int64_t part_cols) const {
   Tile part = *this;
-  int64_t distance = row * row_stride + col * col_stride;
+  int64_t distance = (row_pitch ? 0 : row * row_stride) + (col_pitch ? 0 : col * col_stride);
   part.offset = offset + Affine::Constant(distance);
   part.align = CommonAlign(align, distance * bytes);
+  for (const auto& [pitch, steps] : {std::pair(row_pitch, row), std::pair(col_pitch, col)}) {
+    if (!pitch || steps == 0) continue;
+    part.offset = part.offset + pitch->Scale(steps);
+    part.align = 1;
+  }
   part.rows = part_rows;
   part.cols = part_cols;
   part.box = Box::Of(part_rows, part_cols);
@@ -38,6 +43,7 @@ Tile Tile::Turned() const {
   Tile turned = *this;
   std::swap(turned.rows, turned.cols);
   std::swap(turned.row_stride, turned.col_stride);
+  std::swap(turned.row_pitch, turned.col_pitch);
   turned.box = {box.col_begin, box.col_end, box.row_begin, box.row_end};
   return turned;
 }
@@ -58,6 +64,8 @@ pipes::Region Tile::Region(bool write) const {
   region.begin = offset.Scale(bytes) + Affine::Constant(base);
   region.write = write;
   region.bytes = bytes;
+  region.anywhere = (row_pitch && rows > 1) || (col_pitch && cols > 1);
+  if (region.anywhere) return region;
   int64_t run = 1;
   if (RowsDense()) {
     run = cols;

@@ -41,6 +41,8 @@ struct Tile {
   int64_t cols = 1;
   int64_t row_stride = 0;
   int64_t col_stride = 1;
+  /*! \brief In global memory, strides that sizes decide; the stride of that side is then `kOpenStride`. */
+  std::optional<Affine> row_pitch, col_pitch;
   /*! \brief Bytes of an element. */
   int64_t bytes = 4;
   /*! \brief Power of two (up to 512) that the byte address of element (0, 0) is proved to be a multiple of. */
@@ -49,6 +51,8 @@ struct Tile {
 
   /*! \brief Whether the columns of a row follow each other without a gap. */
   bool RowsDense() const { return col_stride == 1 || cols == 1; }
+  /*! \brief Whether sizes decide a stride. */
+  bool OpenStrides() const { return row_pitch || col_pitch; }
   /*! \brief Whether all elements follow each other without a gap, row by row. */
   bool Dense() const { return RowsDense() && (rows == 1 || row_stride == cols); }
   /*! \brief Elements from element (0, 0) to the last one, gaps included. */

@@ -44,15 +44,17 @@ class Buffers:
 
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
+        self._sizes = LoopScope({}, {})
 
     def extended(self) -> Buffers:
         """The same buffers, to which others may be added apart from these."""
         made = Buffers()
-        made._held = dict(self._held)
+        made._held, made._sizes = dict(self._held), self._sizes
         return made
 
     def bind_parameter(self, code: Code, pointer: IPointer, parameter: tirx.Var, scope: LoopScope) -> None:
         """See a parameter's data as a flat buffer; ``scope`` has the graph's sizes."""
+        self._sizes = scope
         data = tirx.buffer.buffer_data(parameter)
         buffer = tirx.decl_buffer(
             (scope.expr(pointer.elements) if pointer.dims else pointer.size,),
@@ -84,12 +86,15 @@ class Buffers:
         base = self._held[access.pointer.name].row_base
         if base is not None:
             return scope.expr(access.offset - base) + col * access.col
-        start = scope.expr(access.offset) + row * access.row
-        return start + col * access.col
+        down, along = self.strides(access)
+        start = scope.expr(access.offset) + row * down
+        return start + col * along
 
-    def stride(self, access: StridedAccess) -> int:
-        """Elements from one row of an access to the next in its buffer."""
-        return access.row if self._held[access.pointer.name].row_base is None else 0
+    def strides(self, access: StridedAccess) -> tuple[Expr | int, Expr | int]:
+        """Elements from one row of an access to the next in its buffer, and from one column to the next."""
+        down, along = (None if pitch is None else self._sizes.expr(pitch) for pitch in access.pitches)
+        row = access.row if self._held[access.pointer.name].row_base is None else 0
+        return row if down is None else down, access.col if along is None else along
 
     def load(self, access: StridedAccess, address: Expr, lanes: int) -> Expr:
         """``lanes`` elements along the columns from an address, in the compute type."""
@@ -97,12 +102,16 @@ class Buffers:
         row = element(access.pointer.dtype)
         if lanes == 1 or access.col == 0:
             return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
-        return row.load(tirx.BufferLoad(buffer, [tirx.Ramp(address, index(access.col), lanes)]))
+        return row.load(tirx.BufferLoad(buffer, [self._lanes(access, address, lanes)]))
+
+    def _lanes(self, access: StridedAccess, address: Expr, lanes: int) -> Expr:
+        along = self.strides(access)[1]
+        return tirx.Ramp(address, index(along) if isinstance(along, int) else along, lanes)
 
     def store(self, access: StridedAccess, address: Expr, value: Expr) -> tirx.Stmt:
         """Store a value (already rounded) at an address."""
         lanes = lanes_of(value)
-        at = address if lanes == 1 else tirx.Ramp(address, index(access.col), lanes)
+        at = address if lanes == 1 else self._lanes(access, address, lanes)
         row = element(access.pointer.dtype)
         stored = convert(row.store(value), row.storage)
         return tirx.BufferStore(self.buffer(access.pointer), stored, [at])

@@ -31,23 +31,31 @@ class Overlap(IntEnum):
 
 @attrs.frozen
 class StridedAccess:
-    """Element (r, c) of the domain lies at ``offset + r*row + c*col``; stride 0 repeats an element."""
+    """Element (r, c) of the domain lies at ``offset + r*row + c*col``; stride 0 repeats an element.
+
+    Attributes
+    ----------
+    pitches : (Affine or None, Affine or None)
+        The strides of rows and columns that sizes decide; ``row`` or ``col`` is then `OPEN_STRIDE`.
+    """
 
     pointer: IPointer
     offset: Affine
     row: int
     col: int
+    pitches: tuple[Affine | None, Affine | None] = (None, None)
 
     def swapped(self) -> StridedAccess:
         """The same with rows and columns of the domain exchanged."""
-        return StridedAccess(self.pointer, self.offset, self.col, self.row)
+        return StridedAccess(self.pointer, self.offset, self.col, self.row, self.pitches[::-1])
 
 
 def access_of(piece: ISlice, axis: str | None = None) -> StridedAccess:
     """The access of a slice; ``axis`` = row or col repeats its only column or row over the domain."""
     row = piece.row_stride if axis != "col" and piece.rows > 1 else 0
     col = piece.col_stride if axis != "row" and piece.cols > 1 else 0
-    return StridedAccess(piece.pointer, piece.offset, row, col)
+    pitches = (piece.row_pitch if row else None, piece.col_pitch if col else None)
+    return StridedAccess(piece.pointer, piece.offset, row, col, pitches)
 
 
 def swap_box(box: Box) -> Box:
@@ -88,6 +96,9 @@ def relation(a: StridedAccess, a_domain: Domain, b: StridedAccess, b_domain: Dom
     if a.pointer.name != b.pointer.name:
         return Overlap.DISJOINT
     difference = b.offset - a.offset
+    if a.pitches != (None, None) or b.pitches != (None, None):
+        # what lies within the dimensions has an address of its own
+        return Overlap.SAME if a == b and a_domain == b_domain else Overlap.OTHER
     if not difference.is_constant:
         return Overlap.OTHER
     shift = difference.constant

@@ -130,12 +130,12 @@ def _transpose(
         to, buffer, stride = (
             memory.address(scope, target, row, col),
             memory.buffer(target.pointer),
-            memory.stride(target),
+            memory.strides(target)[0],
         )
     else:
         to, buffer, stride = index(0), target, lanes
     source = memory.buffer(access.pointer)
-    code.add(transpose.transpose(bits, source, at, access.col, buffer, to, stride, lanes))
+    code.add(transpose.transpose(bits, source, at, memory.strides(access)[1], buffer, to, stride, lanes))
 
 
 def _copied_to(nest: RowNest, values: OperandValues, accesses: list[StridedAccess]) -> StridedAccess | None:

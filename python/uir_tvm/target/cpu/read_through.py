@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from ...igraph.affine import Affine
+from ...igraph.affine import Affine, AffineLike
 from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 
@@ -144,13 +144,13 @@ def _view_of(iop: IOp, by_element: bool) -> ISlice | None:
     if iop.op == "move":
         view = s
     elif iop.op == "transpose":
-        view = s.replace(shape=shape, stride=(s.col_stride, s.row_stride))
+        view = s.replace(shape=shape, stride=s.stride[::-1])
     elif iop.attrs["scope"] != "unit":
         return None
     elif iop.attrs["axis"] == "row":
-        view = s.replace(shape=shape, stride=(s.row_stride, 0))
+        view = s.replace(shape=shape, stride=(s.stride[0], 0))
     else:
-        view = s.replace(shape=shape, stride=(0, s.col_stride))
+        view = s.replace(shape=shape, stride=(0, s.stride[1]))
     # strided reads are slow: worth it once, not in every pass over the tile
     return view if by_element or view.col_stride in (0, 1) or view.cols == 1 else None
 
@@ -183,8 +183,10 @@ def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp, by_eleme
         if not (aligned and whole and target.valid in (reader.target.valid, piece.valid)):
             return None
 
-    def stride(step: tuple[int, int]) -> int:
-        return step[0] * view.row_stride + step[1] * view.col_stride
+    down_view, along_view = view.stride
+
+    def stride(step: tuple[int, int]) -> AffineLike:
+        return step[0] * down_view + step[1] * along_view
 
     offset: Affine = view.offset + stride(start)
     result = piece.replace(pointer=view.pointer, offset=offset, stride=(stride(step_r), stride(step_c)))

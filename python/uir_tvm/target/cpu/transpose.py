@@ -106,10 +106,10 @@ def transpose(
     bits: int,
     source: tirx.Buffer,
     at: Expr,
-    stride: int,
+    stride: Expr | int,
     target: tirx.Buffer,
     to: Expr,
-    target_stride: int,
+    target_stride: Expr | int,
     lanes: int,
 ) -> tirx.Stmt:
     """Copy a block transposed: element (i, j) of the target is element (j, i) of the source.
@@ -122,7 +122,7 @@ def transpose(
         Flat buffers of one element type.
     at, to : Expr
         The first element of either.
-    stride, target_stride : int
+    stride, target_stride : int or Expr
         Elements from one row to the next.
     lanes : int
         Rows and columns of the block.
@@ -131,8 +131,8 @@ def transpose(
         "void",
         name_of(bits, lanes),
         tirx.address_of(tirx.BufferLoad(source, [at])),
-        index(stride),
+        index(stride) if isinstance(stride, int) else stride,
         tirx.address_of(tirx.BufferLoad(target, [to])),
-        index(target_stride),
+        index(target_stride) if isinstance(target_stride, int) else target_stride,
     )
     return tirx.Evaluate(call)

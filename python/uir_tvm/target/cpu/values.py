@@ -149,7 +149,7 @@ def _meets(writer: Action, reader: Action, access: StridedAccess) -> Overlap:
 
 def _one_per_row(write: StridedAccess, read: StridedAccess, reader: Action) -> bool:
     """Whether row r of ``read`` is the one element that row r of ``write`` is."""
-    same_rows = reader.rows == 1 or write.row == read.row
+    same_rows = reader.rows == 1 or (write.row == read.row and write.pitches[0] == read.pitches[0])
     return write.offset == read.offset and same_rows and (read.col == 0 or reader.cols == 1)
 
 
