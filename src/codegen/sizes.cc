@@ -54,8 +54,8 @@ DealtGroups::DealtGroups(const IGraph& graph, int64_t blocks, const std::string&
 }
 
 std::string DealtGroups::Head(const std::string& variable, const std::string& begin, const std::string& step,
-                              const std::string& counter) const {
-  const std::string from = counter.empty() ? "" : ", " + counter + " = 0",
+                              const std::string& counter, bool declared) const {
+  const std::string from = counter.empty() || declared ? "" : ", " + counter + " = 0",
                     next = counter.empty() ? "" : ", ++" + counter;
   return "for (" + type + " " + variable + " = " + begin + from + "; " + variable + " < " + name + "; " + variable +
          " += " + step + next + ")";

@@ -56,8 +56,9 @@ struct DealtGroups {
   //! \brief The head of the loop over a block's groups.
   //! \param begin, step Its first group, and how far the next one is.
   //! \param counter A name for the number of groups that it has had, if it is wanted.
+  //! \param declared Whether that stands before the loop, as 0.
   std::string Head(const std::string& variable, const std::string& begin, const std::string& step,
-                   const std::string& counter) const;
+                   const std::string& counter, bool declared) const;
   /*! \brief Blocks of a launch; where sizes decide how many groups there are, the most. */
   int64_t MostBlocks(const IGraph& graph) const { return dealt ? blocks : graph->num_groups; }
 };

@@ -71,7 +71,7 @@ class Inserter {
 
   /*! \brief Which set or wait of the flag this is, counted over the whole kernel; equal for a set and its wait. */
   Affine Turn(const Placed& placed, Action::Kind kind, int64_t n) const {
-    Affine before = Affine::Constant(0), within = Affine::Constant(0);
+    Affine before = Affine::Constant(0), within = Affine::Constant(0), all = Affine::Constant(1);
     int64_t times = 1;
     bool inside = false;
     for (int loop : program_.Around(placed.body)) {
@@ -80,6 +80,7 @@ class Inserter {
       Affine& turn = inside ? within : before;
       turn = turn.Scale(one.extent) + Affine::Var(one.var);
       if (inside) times *= one.extent;
+      if (inside) all = one.fewer ? Affine::Var(one.var) : all.Scale(one.extent);
     }
     Affine start = before.Scale(inside ? times + placed.distance : 1);
     switch (kind) {
@@ -88,7 +89,7 @@ class Inserter {
       case Action::Kind::kSet:
         return start + within + Affine::Constant(placed.distance);
       case Action::Kind::kEpilogue:
-        return start + Affine::Constant(times + n);
+        return start + all + Affine::Constant(n);
       default:
         return start + within;
     }

@@ -76,6 +76,8 @@ struct LoopOf {
   int64_t period = 1;
   /*! \brief An address has no short period in it, and it is short enough to be run whole. */
   bool whole = false;
+  /*! \brief There may be fewer iterations. */
+  bool fewer = false;
 };
 
 /*! \brief A name in addresses that no loop binds: pid, a symbol. */

@@ -88,6 +88,8 @@ struct Node {
   std::string var;
   /*! \brief kLoop: number of iterations, >= 0. */
   int64_t extent = 0;
+  /*! \brief kLoop: there may be fewer iterations; the variable counts them, and can be read behind the loop. */
+  bool fewer = false;
   /*! \brief kGroup, kLoop: what is inside, in program order. */
   std::vector<Node> body;
   Instruction instruction;

@@ -67,17 +67,23 @@ pipes::Plan PlanGroups(const Emitter& e, std::vector<Node> body, const pipes::Vo
   if (!dealing.opening.empty()) body.insert(body.begin(), Node::Plain(dealing.opening));
   pipes::Plan plan;
   if (overlaps) {
-    plan = PlanSyncs({Node::Loop(kTurn, "", turns, std::move(body))}, vocabulary, where);
+    Node all = Node::Loop(kTurn, "", turns, std::move(body));
+    all.fewer = true;
+    plan = PlanSyncs({all}, vocabulary, where);
   } else {
     plan = PlanSyncs(body, vocabulary, where);
     plan.body.push_back(dealing.drain);
     plan.body = {Node::Loop(kTurn, "", turns, std::move(plan.body))};
   }
   const std::string counter = CountsTurns(plan.body) ? e.turn() : "";
+  const bool behind = std::any_of(plan.body.begin(), plan.body.end(), [](const Node& node) {
+    return node.kind == Node::Kind::kSync && Names(node.sync.id, kTurn);
+  });
   for (Node& node : plan.body) {
     if (node.kind != Node::Kind::kLoop) continue;
-    node.text = dealing.groups.Head(dealing.variable, dealing.begin, dealing.step, counter);
+    node.text = dealing.groups.Head(dealing.variable, dealing.begin, dealing.step, counter, behind);
   }
+  if (behind) plan.body.insert(plan.body.begin(), Node::Plain({dealing.groups.type + " " + counter + " = 0;"}));
   return plan;
 }
 
