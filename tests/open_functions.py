@@ -192,6 +192,20 @@ INNER: dict[str, OpenFunction] = {
         lambda x: x.transpose(0, 2, 1, 3),
         ranges={"s": (1, LONGEST)},
     ),
+    "heads last": OpenFunction(
+        "transpose",
+        [("b", 3, "s", 8)],
+        lambda x: topi.transpose(x, (0, 2, 1, 3)),
+        lambda x: x.transpose(0, 2, 1, 3),
+        ranges={"s": (1, LONGEST)},
+    ),
+    "transpose of two open dimensions": OpenFunction(
+        "transpose",
+        [("n", "m")],
+        lambda x: topi.transpose(x, (1, 0)),
+        lambda x: x.transpose(1, 0),
+        ranges={"n": (1, LONGEST), "m": (1, LONGEST)},
+    ),
     "softmax of open rows": OpenFunction(
         "normalization",
         [("n", 3, "m")],

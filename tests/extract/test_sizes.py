@@ -118,13 +118,26 @@ def test_inner_sizes_without_an_upper_bound_are_refused() -> None:
     assert "bounds" in error.value.remedy
 
 
-def test_a_transpose_of_two_open_sizes_is_refused() -> None:
-    """Along each of both loops one operand's stride is a size."""
-    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+#: On a CPU and a GPU a unit takes one row.
+TOGETHER = [(n, k) for n in ("transpose of two open dimensions", "heads last") for k in ("cpu", "cuda")]
+TOGETHER += [(n, k) for n in ("softmax of open rows", "heads last") for k in ("ascend", "bang")]
+
+
+@pytest.mark.parametrize(("name", "kind"), TOGETHER)
+def test_rows_that_sizes_set_apart_are_one_tile(name: str, kind: str) -> None:
+    hw = hardware.get(None, kind)
+    graph = extracted(apply_default(INNER[name].func(), hw), hw)
+    moves = [iop for iop, _ in graph.walk() if any(piece.open_strides for piece in iop.slices())]
+    assert moves and all(iop.op == "move" and min(iop.target.shape) > 1 for iop in moves)
+
+
+def test_what_lies_apart_by_no_dimension_is_moved_one_by_one() -> None:
+    """The stride of a diagonal is none of a dimension."""
+    n = tirx.Var("n", "int64")
     func = te.create_prim_func(
-        [x := te.placeholder((n, m), "float32", "x"), te.compute((m, n), lambda i, j: x[j, i], "y")]
+        [x := te.placeholder((n, n), "float32", "x"), te.compute((n,), lambda i: x[i, i], "y")]
     )
-    func = with_sizes(func, {"n": Size("n", 1, 100), "m": Size("m", 1, 100)})
+    func = with_sizes(func, {"n": Size("n", 1, 1000)})
     with pytest.raises(ExtractionError, match="by itself") as error:
         extract(apply_default(func, hardware.get()), hardware.get())
     assert error.value.remedy

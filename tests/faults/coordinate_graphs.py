@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs whose dram pointers have several open dimensions, right at every size by construction.
 
-A row lies in a static tile up to its end; rows are dealt to the units.  Some graphs take the dimensions of
-the result in another order, or read a row that all batches share.
+A row lies in a static tile up to its end; rows are dealt to the units, by themselves or a few together.  Some
+graphs take the dimensions of the result in another order, or read a row that all batches share.
 """
 
 from __future__ import annotations
@@ -29,9 +29,15 @@ class _Writer:
         self.loops = rng.choice((1, 1, 2, 3))
         self.units = rng.choice((1, 1, 2))
         self.rows = self.n.expr * self.heads
-        self.groups = (self.rows + self.loops * self.units - 1) // (self.loops * self.units)
-        self.row = var("pid") * self.loops + var("l") if self.loops > 1 else var("pid")
-        self.fits = self.loops * self.units == 1
+        self.deal(1)
+
+    def deal(self, together: int) -> None:
+        """Give every turn of a unit some rows, from `row` on."""
+        each = self.loops * self.units * together
+        self.groups = (self.rows + each - 1) // each
+        self.most_groups = -(-int(self.n.high) * self.heads // each)
+        turn = var("pid") * self.loops + var("l") if self.loops > 1 else var("pid")
+        self.row, self.fits = turn * together, each == 1
 
     def _size(self, name: str, most: int) -> Size:
         by = self.rng.choice((1, 1, 2))
@@ -74,6 +80,22 @@ class _Writer:
             make.move(self.row_of(y, self.row), out),
         ]
 
+    def rows_together(self) -> list[IOp]:
+        """Some rows at a time, as far apart as sizes say; their elements stay rows or become columns."""
+        together, turned = self.rng.choice((2, 3, 4)), self.rng.choice((False, True))
+        self.deal(together)
+        columns = self.m.expr * self.width
+        x = self.parameter("x", [self.rows, columns], "in")
+        y = self.parameter("y", [columns, self.rows] if turned else [self.rows, columns], "out")
+        name, shape = f"r{len(self.pointers)}", (together, self.room)
+        self.pointers.append(IPointer(name, "reg", "fp32", together * self.room, "tmp"))
+        here = ISlice(self.pointers[-1], 0, shape, **self.bounds())
+        rows = {"shape": shape, "stride": (columns, 1), **self.bounds()}
+        there = ISlice(y, self.row * columns, **rows)
+        if turned:
+            there = ISlice(y, self.row, shape, (1, self.rows), **self.bounds())
+        return [make.move(here, ISlice(x, self.row * columns, **rows)), make.move(there, here)]
+
     def shared_row(self) -> list[IOp]:
         """Every row with one that all heads of an input share."""
         columns = self.m.expr * self.width
@@ -113,12 +135,14 @@ class _Writer:
 
     def graph(self) -> IGraph:
         """The parameters first, the rows of a unit in a loop where it has several."""
-        made = self.rng.choice((self.whole_rows, self.shared_row, self.heads_first))()
+        makers = (self.whole_rows, self.shared_row, self.heads_first, self.rows_together, self.rows_together)
+        made = self.rng.choice(makers)()
         body = [Loop("l", self.loops, made)] if self.loops > 1 else made
-        greatest = -(-int(self.n.high) * self.heads // (self.loops * self.units))
         model = HardwareModel("random", "test", 64, self.units, MEMORY, MEMORY, 32, {})  # type: ignore[call-arg]
         pointers = sorted(self.pointers, key=lambda p: not p.is_param)
-        return IGraph("random", model, greatest, self.units, pointers, body, {}, self.sizes, self.groups)
+        return IGraph(
+            "random", model, self.most_groups, self.units, pointers, body, {}, self.sizes, self.groups
+        )
 
 
 def coordinate_graph(rng: random.Random, most: int = 60) -> IGraph:

@@ -66,6 +66,20 @@ c[0; (1,512); (512,1); cols :m]
   move.reg.dram.fp32 y[m*pid; (1,512); (512,1); cols :m], a[0; (1,512); (512,1); cols :m]
 }}
 """
+#: n rows of m with rows for columns, four at a time.
+TURNED = f"""{HARDWARE}
+igraph turned on h parallel ((n + 3) / 4, 1) {{
+  size n = [1, 1000]
+  size m = [1, 100]
+  x = iPointer(dram, fp32, (n, m), in)
+  y = iPointer(dram, fp32, (m, n), out)
+  a = iPointer(reg, fp32, 512)
+  move.dram.reg.fp32 a[0; (4,128); (128,1); rows :n - 4*pid; cols :m], \
+x[4*m*pid; (4,128); (m,1); rows :n - 4*pid; cols :m]
+  move.reg.dram.fp32 y[4*pid; (4,128); (1,n); rows :n - 4*pid; cols :m], \
+a[0; (4,128); (128,1); rows :n - 4*pid; cols :m]
+}}
+"""
 
 
 @attrs.frozen
@@ -106,6 +120,8 @@ class SizedFault:
 _LOADED = "a[0; (1,512); (512,1); cols :m], x[m*pid; (1,512); (512,1); cols :m]"
 _KEPT = "move.reg.dram.fp32 y[m*pid; (1,512); (512,1); cols :m]"
 
+_TOGETHER = """a[0; (4,128); (128,1); rows :n - 4*pid; cols :m], \
+x[4*m*pid; (4,128); (m,1); rows :n - 4*pid; cols :m]"""
 _STORED = "move.reg.dram.fp32 y[32*pid; (4,8); (8,1); rows :n - 4*pid]"
 
 FAULTS: dict[str, SizedFault] = {
@@ -182,6 +198,18 @@ FAULTS: dict[str, SizedFault] = {
     ),
     "the index of one dimension goes to another": SizedFault(
         OPEN_ROWS, "x[m*pid", "x[n*pid", "bounds", (258, 1), ((1, 1), (1, 300))
+    ),
+    "of a tile every other row is read": SizedFault(
+        TURNED, "(m,1)", "(2*m,1)", "bounds", (2, 1), ((1, 1), (1, 100))
+    ),
+    "of a tile every other column is written": SizedFault(
+        TURNED, "(1,n)", "(1,2*n)", "bounds", (1, 2), ((1, 1), (1000, 1))
+    ),
+    "rows of the result are columns": SizedFault(
+        TURNED, "(1,n)", "(n,1)", "bounds", (2, 1), ((1, 1), (1, 100))
+    ),
+    "the rows of a tile end in the next row": SizedFault(
+        TURNED, _TOGETHER, _TOGETHER.replace(":m", ":m + 1"), "bounds", (1, 1)
     ),
     "a tile is shorter than the longest row": SizedFault(
         OPEN_ROWS, "512", "256", "coverage", (1, 257), ((1, 256), (7, 1))

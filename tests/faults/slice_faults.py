@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from uir_tvm.igraph import IGraph, IOp, ISlice, affine
-from uir_tvm.igraph.affine import Term
+from uir_tvm.igraph.affine import AffineLike, Term
 
 from .edit import (
     Plant,
@@ -30,8 +30,9 @@ def shift_row(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
     """Move one operand up or down by one row."""
 
     def variants(piece: ISlice) -> Variants:
-        for step in (piece.row_stride, -piece.row_stride) if piece.row_stride else ():
-            yield f"offset {step:+}", _shifted(piece, step)
+        step = affine(piece.stride[0])
+        for way in (step, -step) if step != 0 else ():
+            yield f"offset + {way}", _shifted(piece, way)
 
     yield from shuffled(each_operand(graph, variants), rng)
 
@@ -46,8 +47,8 @@ def shift_element(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
     yield from shuffled(each_operand(graph, variants), rng)
 
 
-def _shifted(piece: ISlice, step: int) -> Callable[[], ISlice]:
-    return lambda: piece.replace(offset=piece.offset + int(step))
+def _shifted(piece: ISlice, step: AffineLike) -> Callable[[], ISlice]:
+    return lambda: piece.replace(offset=piece.offset + step)
 
 
 def wrong_coefficient(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
@@ -57,6 +58,8 @@ def wrong_coefficient(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
         for k in range(len(piece.offset.terms)):
             yield f"term {k} of the offset + 1", _rescaled(piece, k, 1)
             yield f"term {k} of the offset * 0", _rescaled(piece, k, None)
+        if piece.open_strides:
+            yield "strides * 2", lambda: piece.replace(stride=(piece.stride[0] * 2, piece.stride[1] * 2))
 
     yield from shuffled(each_operand(graph, variants), rng)
 
@@ -90,8 +93,8 @@ def swap_strides(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
     """Exchange the row stride and the column stride of one operand."""
 
     def variants(piece: ISlice) -> Variants:
-        if piece.row_stride != piece.col_stride and piece.rows * piece.cols > 1:
-            yield "strides swapped", lambda: piece.replace(stride=(piece.col_stride, piece.row_stride))
+        if piece.stride[0] != piece.stride[1] and piece.rows * piece.cols > 1:
+            yield "strides swapped", lambda: piece.replace(stride=piece.stride[::-1])
 
     yield from shuffled(each_operand(graph, variants), rng)
 
