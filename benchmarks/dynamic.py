@@ -6,8 +6,8 @@
     python benchmarks/dynamic.py --only softmax --rows 1 37
     python benchmarks/dynamic.py --target uir-ascend        modelled times of a device that is not at hand
 
-On uir-cpu both run in turns on the same tensors; the ratio is of the medians.  Operators of open length have a
-greatest one, `LONGEST`.  `--json FILE` keeps every figure.
+On uir-cpu both run in turns on the same tensors; the ratio is of the medians.  Operators of open length
+have a greatest one, `LONGEST`.  `--json FILE` keeps every figure.
 """
 
 from __future__ import annotations
@@ -180,7 +180,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators")
-    parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS), help="sizes (default: %(default)s)")
+    parser.add_argument(
+        "--rows", nargs="+", type=int, default=list(ROWS), help="sizes (default: %(default)s)"
+    )
     parser.add_argument("--target", choices=("uir-cpu", "uir-ascend", "uir-bang"), default="uir-cpu")
     parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a row of the table")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")

@@ -157,8 +157,8 @@ bool SameStrides(const ISlice& a, const ISlice& b) {
 
 bool SamePlace(const ISlice& a, const ISlice& b) {
   Affine apart = a->offset - b->offset;
-  return a->rows == b->rows && a->cols == b->cols && SameStrides(a, b) &&
-         apart->terms.empty() && apart->constant == 0 && BoxText(a) == BoxText(b);
+  return a->rows == b->rows && a->cols == b->cols && SameStrides(a, b) && apart->terms.empty() &&
+         apart->constant == 0 && BoxText(a) == BoxText(b);
 }
 
 std::string Describe(const IOp& iop) {

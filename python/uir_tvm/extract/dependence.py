@@ -100,7 +100,7 @@ def _equal_dimensions(
 
 
 def _distinct(address: Affine, storage: Storage, converter: AffineConverter, loops: Sequence[_Loop]) -> bool:
-    """Whether no two iterations of loops share an address: each loop has a dimension that tells them apart."""
+    """Whether no two iterations of loops share an address: each loop has a dimension that tells it apart."""
     parts: Sequence[Affine] | None = (address,)
     if storage.dims:
         parts = coordinates_of(address, joined_dims(storage.dims), converter.space)

@@ -150,7 +150,9 @@ class Planner:
         """Split loops that an address divides; what cannot be split so is serial or left to a gather."""
         # a tile goes along dimensions, not across them
         multiplied = set().union(*(item.expr.multiplied for item in self.items))
-        self.multiplied = {name for name in multiplied if any(item.stride(name) is None for item in self.items)}
+        self.multiplied = {
+            name for name in multiplied if any(item.stride(name) is None for item in self.items)
+        }
         self._mark(self.multiplied)
         given_up: set[str] = set()
         while True:

@@ -51,7 +51,7 @@ class BoundSlice:
         self.pointer = node.pointer
         self.name, self.level = str(node.pointer.name), str(node.pointer.level)
         self.rows, self.cols = self.shape = node.shape
-        self.strides = node.stride
+        self.strides = (int(node.row_stride), int(node.col_stride))
         self.offset = compile_affine(node.offset)
         bounds = node.valid
         self._bounds = (

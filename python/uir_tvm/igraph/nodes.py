@@ -18,7 +18,6 @@ from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine
 from .space import Size
 
-
 #: What `ISlice.row_stride` and `col_stride` say of a stride that sizes decide: no element lies so far away.
 OPEN_STRIDE = (1 << 40) + 1
 

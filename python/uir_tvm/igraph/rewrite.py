@@ -26,9 +26,14 @@ def substituted(node: Any, env: Mapping[str, AffineLike], names: Mapping[str, st
 
     def piece(s: ISlice) -> ISlice:
         bounds = [one(b) for b in s.valid]
-        strides = {"stride": tuple(affine(x).substitute(env) for x in s.stride)} if s.open_strides else {}
+        rows, cols = s.stride
         return s.replace(
-            offset=s.offset.substitute(env), rows=(bounds[0], bounds[1]), cols=(bounds[2], bounds[3]), **strides
+            offset=s.offset.substitute(env),
+            stride=(affine(rows).substitute(env), affine(cols).substitute(env))
+            if s.open_strides
+            else s.stride,
+            rows=(bounds[0], bounds[1]),
+            cols=(bounds[2], bounds[3]),
         )
 
     if isinstance(node, Loop):

@@ -53,7 +53,8 @@ def _same_box(a: ISlice, b: ISlice) -> bool:
 
 def _injective(piece: ISlice) -> bool:
     """Whether no two elements of the slice have one address (said for strides that are not negative)."""
-    axes = [(int(s), int(n)) for s, n in zip(piece.stride, piece.shape, strict=True) if n > 1]
+    sides = ((piece.row_stride, piece.rows), (piece.col_stride, piece.cols))
+    axes = [(int(s), int(n)) for s, n in sides if n > 1]
     axes.sort()
     reach = 0
     for stride, extent in axes:

@@ -144,13 +144,10 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
   if (!guard.empty()) lines.push_back("if (" + guard + ") {");
   bool negative = std::any_of(shape.dims.begin(), shape.dims.end(),
                               [](const Dimension& dim) { return dim.to < 0 || dim.from < 0; });
-  bool overlong = std::any_of(shape.dims.begin(), shape.dims.end(),
-                              [&](const Dimension& dim) {
-                                const bool wide = !copier.StrideOf(dim, true).range.FitsInt() ||
-                                                  !copier.StrideOf(dim, false).range.FitsInt();
-                                return dim.count.range.high > kMostSegments ||
-                                       ((dim.to_pitch || dim.from_pitch) && wide);
-                              });
+  bool overlong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dimension& dim) {
+    const bool wide = !copier.StrideOf(dim, true).range.FitsInt() || !copier.StrideOf(dim, false).range.FitsInt();
+    return dim.count.range.high > kMostSegments || ((dim.to_pitch || dim.from_pitch) && wide);
+  });
   if (negative || overlong) {
     // segments one by one: the fields of a copy do not hold their strides or their number
     std::string to_more, from_more;
