@@ -39,8 +39,8 @@ std::string LaneText(const Fragment& f, const std::string& row, const std::strin
 /*! \brief Prints one conversion. */
 class ConversionPrinter {
  public:
-  ConversionPrinter(Emitter* e, const Conversion& how, const Regs& to, const Regs& from)
-      : e_(*e), how_(how), to_(to), from_(from), type_(TypeOf(to.dtype)) {}
+  ConversionPrinter(Emitter* e, const Conversion& how, const Regs& to, const Regs& from, const Box& box)
+      : e_(*e), how_(how), to_(to), from_(from), type_(TypeOf(to.dtype)), box_(box) {}
 
   void Copy() {
     e_.Each(to_, {&from_}, [&](const Cell& at) { e_.out.Line(to_[at] + " = " + from_[at] + ";"); });
@@ -181,7 +181,8 @@ class ConversionPrinter {
     Cell cell;
     cell.row = Named("row", coordinate(f.replicated_r(), e_.LaneRow(l), row, l.vec_r, l.step_r(), by_rows ? width : 1));
     cell.col = Named("col", coordinate(f.replicated_c(), e_.LaneCol(l), col, l.vec_c, l.step_c(), by_cols ? width : 1));
-    std::string condition = e_.Inside(f, Box(), cell);
+    // what is outside of the box nothing wrote; vectors may hold some of it
+    std::string condition = e_.Inside(f, width == 1 ? box_ : Box(), cell);
     std::string copies = store ? e_.OneOfCopies(f) : "";
     if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
     if (!condition.empty()) loops.OpenBlock("if (" + condition + ")");
@@ -219,12 +220,13 @@ class ConversionPrinter {
   const Regs& to_;
   const Regs& from_;
   const ScalarType& type_;
+  const Box& box_;
 };
 
 }  // namespace
 
-void Emitter::Convert(const Conversion& how, const Regs& to, const Regs& from) {
-  ConversionPrinter printer(this, how, to, from);
+void Emitter::Convert(const Conversion& how, const Regs& to, const Regs& from, const Box& box) {
+  ConversionPrinter printer(this, how, to, from, box);
   switch (how.way) {
     case Conversion::Way::kCopy:
       return printer.Copy();

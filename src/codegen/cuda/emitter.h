@@ -113,8 +113,11 @@ class Emitter {
   void Store(const Transfer& how, const Regs& regs);
   /*! \brief A constant of the graph (int, bool or float) as a stored value of a dtype. */
   std::string Literal(const std::string& dtype, const ffi::Any& value);
-  /*! \brief Prints what fills `to` (same shape and dtype, another layout) from `from`. */
-  void Convert(const Conversion& how, const Regs& to, const Regs& from);
+  //! \brief Prints what fills `to` (same shape and dtype, another layout) from `from`.
+  //! \param box Outside of it nothing is wanted, and may not be written.
+  void Convert(const Conversion& how, const Regs& to, const Regs& from, const Box& box = Box());
+  /*! \brief The box outside of which a transfer moves nothing. */
+  Box BoxOf(const Transfer& how);
 
   // ---- loops over registers -------------------------------------------------------------------------------
   //! \brief Unrolled loops over the registers of `whole`, and the body for every one.

@@ -69,6 +69,11 @@ Box Emitter::BoxOf(const ISlice& slice) {
           Bound(slice->col_begin, slice->cols, false), Bound(slice->col_end, slice->cols, true)};
 }
 
+Box Emitter::BoxOf(const Transfer& how) {
+  const Box box = BoxOf(how.slice);
+  return how.hint.within ? Both(box, BoxOf(*how.hint.within)) : box;
+}
+
 Box Emitter::Both(const Box& a, const Box& b) {
   auto both = [](const std::optional<std::string>& x, const std::optional<std::string>& y, const char* which) {
     if (!x || !y || *x == *y) return x ? x : y;
@@ -126,21 +131,20 @@ void Emitter::Load(const Transfer& how, const Regs& regs, const std::string& out
   if (!how.between) return Move(how, regs, true, outside);
   Regs between = Temporary(regs.name + "_by_line", regs.dtype, *how.between);
   Move(how, between, true, outside);
-  Convert(how.conversion, regs, between);
+  Convert(how.conversion, regs, between, how.slice->OpenStrides() && outside.empty() ? BoxOf(how) : Box());
 }
 
 void Emitter::Store(const Transfer& how, const Regs& regs) {
   if (!how.between) return Move(how, regs, false, "");
   Regs between = Temporary(regs.name + "_by_line", regs.dtype, *how.between);
-  Convert(how.conversion, between, regs);
+  Convert(how.conversion, between, regs, how.slice->OpenStrides() ? BoxOf(how) : Box());
   Move(how, between, false, "");
 }
 
 void Emitter::Move(const Transfer& how, const Regs& regs, bool load, const std::string& outside) {
   const ISlice& slice = how.slice;
   const Fragment& f = regs.fragment;
-  Box box = BoxOf(slice);
-  if (how.hint.within) box = Both(box, BoxOf(*how.hint.within));
+  const Box box = BoxOf(how);
   Meet(how.meets);
   out.Open("");
   std::string type = TypeOf(regs.dtype).stored;
