@@ -21,6 +21,7 @@ from . import (
     phases,
     reduction,
     transpose,
+    update,
 )
 
 #: From the most particular hero to the fallback that always builds.
@@ -31,6 +32,7 @@ RECIPES = Registry(
     reduction.RECIPE,
     column_reduction.RECIPE,
     transpose.RECIPE,
+    update.RECIPE,
     gather.RECIPE,
     concat.RECIPE,
     elementwise.RECIPE,

@@ -25,7 +25,7 @@ TOLERANCE = 2e-5
 
 @attrs.frozen
 class Example:
-    """A function, inputs for it, and what NumPy says of them."""
+    """A function, inputs for it, and what NumPy says of its results: the last parameters, updated or new."""
 
     func: tirx.PrimFunc
     inputs: list[np.ndarray]
@@ -128,7 +128,7 @@ def show(recipe: Recipe) -> int:
 
 
 def run_built(built: Any, example: Example) -> list[np.ndarray]:
-    """Call a built PrimFunc on the example's inputs; its results."""
+    """Call a built PrimFunc on the example's inputs; its results, the last of its parameters."""
     shapes = [[int(d) for d in p.shape] for p in example.func.params[len(example.inputs) :]]
     outputs = [
         tvm.runtime.empty(shape, str(p.dtype))
@@ -136,4 +136,4 @@ def run_built(built: Any, example: Example) -> list[np.ndarray]:
     ]
     arguments = [tvm.runtime.tensor(a) for a in example.inputs]
     built["main"](*arguments, *outputs)
-    return [o.numpy() for o in outputs]
+    return [o.numpy() for o in (*arguments, *outputs)[-len(example.expected) :]]

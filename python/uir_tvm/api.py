@@ -26,7 +26,8 @@ from .errors import (
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
-from .model_library import build_library, info_of, with_host_code
+from .model_library import build_library, info_of, specs_of, with_host_code
+from .model_state import state_of
 from .one_at_a_time import one_at_a_time
 from .open_size import SizeSpace
 from .options import DEFAULT_TARGET, CompileOptions
@@ -302,6 +303,7 @@ def _compile(
         mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
         structure = mod.attrs[STRUCTURE] if mod.attrs and STRUCTURE in mod.attrs else None
     inputs, outputs = _signature(mod)
+    initial = tuple(each.initial for each in state_of(mod))
     if graph is None and not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
@@ -339,8 +341,10 @@ def _compile(
         relax=text,
         device=place.name,
         structure=None if structure is None else json.loads(structure),
+        state=() if graph is None else specs_of(graph, initial),
+        positions=() if graph is None else graph.positions,
     )
-    return Executable(library, info, graph)
+    return Executable(library, info, graph, initial=initial)
 
 
 def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:
@@ -356,9 +360,11 @@ def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
     main = mod["main"]
-    inputs = tuple(_spec(p.name, p.ty) for p in main.params)
+    held, new = ({getattr(each, at) for each in state_of(mod)} for at in ("parameter", "output"))
+    inputs = tuple(_spec(p.name, p.ty) for at, p in enumerate(main.params) if at not in held)
     result = main.ret_ty
     fields = list(result.fields) if isinstance(result, relax.TupleType) else [result]
+    fields = [field for at, field in enumerate(fields) if at not in new]
     return inputs, tuple(_spec(f"output{i}", field) for i, field in enumerate(fields))
 
 

@@ -23,7 +23,7 @@ from .cli_base import (
     value_option,
     values_of,
 )
-from .cli_print import table_of
+from .cli_print import state_line, table_of
 from .errors import UnsupportedOperatorError
 from .options import DEFAULT_TARGET
 
@@ -78,6 +78,8 @@ def check_command(
         OUT.print(table_of(rows))
         counts = ", ".join(f"{count} {place}" for place, count in data["counts"].items())
         OUT.print(f"{found.model} for {found.target}: {counts}", markup=False, highlight=False)
+        for row in data["state"]:
+            OUT.print(f"state {state_line(row)}", markup=False, highlight=False)
         if data["symbols"]:
             OUT.print("inputs: " + "; ".join(data["inputs"]), markup=False, highlight=False)
             said = ", ".join(f"{name} {what}" for name, what in data["symbols"].items())

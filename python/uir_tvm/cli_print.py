@@ -68,6 +68,7 @@ APART = (
     "passes_refused",
     "candidates_refused",
     "fallbacks",
+    "state",
 )
 
 
@@ -102,8 +103,17 @@ def print_report(report: dict[str, Any]) -> None:
         OUT.print(text, markup=False)
     for row in report.get("kernels_split", []):
         OUT.print(f"  {row['kernel']}: {row['note']}", markup=False)
+    for row in report.get("state", []):
+        OUT.print(f"  state {state_line(row)}", markup=False, highlight=False)
     if "kernel_list" in report:
         OUT.print(table_of(report["kernel_list"]))
+
+
+def state_line(row: Mapping[str, Any]) -> str:
+    """A tensor of a model's state, as a report has it, in one line."""
+    from .model_state import StateSpec
+
+    return str(StateSpec(**row))
 
 
 def print_specialized(report: dict[str, Any]) -> None:

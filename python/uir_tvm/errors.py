@@ -371,6 +371,16 @@ class NotCompiledError(ShapeError):
     """Inputs of shapes for which a saved model holds no code."""
 
 
+class StateError(UirError, RuntimeError):
+    """State that cannot be used, set or shared: a call failed while it wrote it, or it is of another kind."""
+
+    exit_code = 20
+
+
+class PositionError(StateError, IndexError):
+    """A position beyond the state that it names rows of; nothing was written."""
+
+
 class ArtifactError(UirError):
     """A saved executable that is missing, damaged, of another version or machine, or cannot be loaded."""
 

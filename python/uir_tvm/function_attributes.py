@@ -6,6 +6,10 @@ from __future__ import annotations
 from tvm import tirx
 from tvm_ffi.structural import structural_hash
 
+#: Annotation of a block that stores where data says: its iterations may run in any order, as two of them that
+#: store to one place may leave either's value there.
+SCATTERS = "uir.scatters"
+
 
 def bare(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """A function without its attributes."""

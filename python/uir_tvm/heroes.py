@@ -18,6 +18,7 @@ HEROES: dict[str, str] = {
     "column reduction": "reductions over leading or middle dimensions",
     "transpose": "elements in another order",
     "gather": "elements whose places are data",
+    "update": "rows of a tensor, where data says or at a known place; the others stay",
     "concat": "pieces that are moved, nothing is computed",
     "elementwise": "one element of every operand for one of the result",
     "library": "a library's operator",

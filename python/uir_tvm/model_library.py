@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import attrs
@@ -13,8 +13,11 @@ from tvm import relax, tirx
 from . import pipeline
 from .device.device_kernel import DeviceKernel
 from .errors import UirError, UnsupportedOperatorError, last_line
+from .kernel_graph.nodes import KernelGraph
+from .model_state import StateSpec
 from .options import CompileOptions
 from .runtime.executable import KernelInfo
+from .runtime.executable_state import is_zeros
 
 
 def build_library(
@@ -87,6 +90,12 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
     return KernelInfo(
         name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts, record.kept
     )
+
+
+def specs_of(graph: KernelGraph, initial: Sequence[tvm.runtime.Tensor]) -> tuple[StateSpec, ...]:
+    """The state of a graph, and which of it begins as zeros."""
+    rows = zip((spec for _, spec in graph.state), initial, strict=True)
+    return tuple(attrs.evolve(spec, zeros=is_zeros(value)) for spec, value in rows)
 
 
 def with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:

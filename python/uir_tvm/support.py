@@ -20,6 +20,7 @@ from .errors import (
 )
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
+from .model_state import StateSpec, rows_of
 from .options import DEFAULT_TARGET, CompileOptions
 from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
@@ -81,12 +82,15 @@ class Support:
         In the order of `PLACES`, refusals first.
     error : UirError, optional
         What a compilation would raise, or, for a model that is compiled at the call, what a file of it lacks.
+    state : tuple of StateSpec
+        What calls would leave changed for the next one, and whether it is written in place.
     """
 
     model: str
     target: str
     rows: tuple[SupportRow, ...]
     error: UirError | None = attrs.field(default=None, eq=False)
+    state: tuple[StateSpec, ...] = ()
 
     @property
     def signature(self) -> OpenSignature | None:
@@ -112,6 +116,7 @@ class Support:
             "counts": self.counts,
             "rows": [attrs.asdict(row) for row in self.rows],
             "inputs": [str(each) for each in self.signature.inputs] if self.signature else [],
+            "state": rows_of(self.state),
             "symbols": self.signature.described() if self.signature else {},
             "error": self.error.to_json() if self.error is not None else None,
         }
@@ -161,11 +166,11 @@ def supports(
     try:
         door = Door(args, kwargs, converters, strict, dynamic_shapes, entry)
         mod = import_model(model, shapes, values, door, sizes)
-        rows = _rows(mod, spec.target, options)
+        rows, state = _rows(mod, spec.target, options)
     except UirError as error:
         return Support(label, spec.name, _refusals(error), error)
     order = list(PLACES)[::-1]
-    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))))
+    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))), state=state)
 
 
 def _refusals(error: UirError) -> tuple[SupportRow, ...]:
@@ -182,13 +187,15 @@ def _refusals(error: UirError) -> tuple[SupportRow, ...]:
     return (SupportRow(what, "refused", reason=first_line(error), remedy=error.remedy),)
 
 
-def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions) -> list[SupportRow]:
-    """A row for every distinct kernel, and for every distinct call of the library."""
+def _rows(
+    mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions
+) -> tuple[list[SupportRow], tuple[StateSpec, ...]]:
+    """A row for every distinct kernel, and for every distinct call of the library; and the state."""
     if kernel_graph.calls_kernels(mod):
         functions = {gvar.name_hint: func for gvar, func in mod.functions.items()}
         kernels = {name: func for name, func in functions.items() if isinstance(func, tvm.tirx.PrimFunc)}
         names = {name: (name,) for name in kernels}
-        return _kernel_rows(kernels, names, dict.fromkeys(kernels, 1), target, options)
+        return _kernel_rows(kernels, names, dict.fromkeys(kernels, 1), target, options), ()
     graph = kernel_graph.build(
         mod, target, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
     )
@@ -203,7 +210,8 @@ def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions)
         SupportRow(row["operator"], "torch", row["count"], reason=row["reason"], remedy=REMEDY)
         for row in graph.summary()["opaque"]
     ]
-    return rows + _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
+    rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
+    return rows, tuple(spec for _, spec in graph.state)
 
 
 def _operators(graph: KernelGraph) -> dict[str, tuple[str, ...]]:

@@ -272,20 +272,6 @@ def test_symbols_are_handed_on_to_be_bound() -> None:
     assert [int(size) for size in main.params[0].ty.shape] == [5, 3]
 
 
-def test_changing_state_is_refused() -> None:
-    class Counter(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("count", torch.zeros(()))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.count.add_(1)
-            return x * self.count
-
-    with pytest.raises(FrontendError, match="changes its state.*count"):
-        from_torch(Counter(), (normal(3),))
-
-
 @pytest.mark.parametrize(
     ("argument", "inputs", "message"),
     [("model.pt", None, "not str"), (nn.Linear(3, 2), None, "without example inputs")],

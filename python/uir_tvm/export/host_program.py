@@ -161,13 +161,20 @@ def host_program(exe: Executable) -> HostProgram:
     Raises
     ------
     ExportError
-        A kernel that is neither, or an executable without a kernel graph.
+        A kernel that is neither, a model with state, or an executable without a kernel graph.
     """
     if exe.kernel_graph is None:
         raise ExportError(
             f"`{exe.info.name}` is one kernel, not a model.",
             need="an executable with a kernel graph",
             remedy="compile a model that calls it",
+        )
+    if exe.info.state:
+        raise ExportError(
+            f"`{exe.info.name}` has state, which a project's program does not hold.",
+            need="a model without state",
+            limit="; ".join(map(str, exe.info.state)),
+            remedy="let the model take its state as inputs and return it",
         )
     host = _host_functions(exe)
     graph = json.loads(exe.kernel_graph.to_json())

@@ -19,6 +19,8 @@ def chosen(branch: tirx.IfThenElse, bindings: Mapping[Any, Any]) -> list[tirx.Bu
 
     Conditions of data are taken into the values.  Where both sides store to the same element they are one
     store; so are those under a condition of index variables that no box of a tile has (``i == 0``, or not).
+    Those of stores where data says stay: they are taken into the place (`LeafExtractor`), so that nothing is
+    read there.
 
     Parameters
     ----------
@@ -34,6 +36,8 @@ def chosen(branch: tirx.IfThenElse, bindings: Mapping[Any, Any]) -> list[tirx.Bu
     if len(first) == len(second) == 1 and _same_element(first[0], second[0]):
         return [_choice(first[0], branch.condition, first[0].value, second[0].value)]
     if not read:
+        return None
+    if any(loaded(index, bindings) for store in (*first, *second) for index in store.indices):
         return None
     if len(first) + len(second) > 1 and any(store.buffer in read for store in (*first, *second)):
         return None  # the condition would be looked at again, after what it reads has changed

@@ -49,6 +49,7 @@ class LeafExtractor:
         and the next try makes it serial.
         """
         self._mask_update(leaf, around)
+        self._mask_scatter(leaf, around)
         forced: set[str] = set()
         while True:
             emitter = Emitter(self.memory.names)
@@ -97,6 +98,25 @@ class LeafExtractor:
             value = type(guarded.stmt.value)(old, operand)
             store = tirx.BufferStore(guarded.stmt.buffer, value, list(guarded.stmt.indices))
             leaf.stmts[:] = [Guarded(store, tuple(kept))]
+
+    def _mask_scatter(self, leaf: Leaf, around: Sequence[TreeLoop]) -> None:
+        """Move conditions that are no boxes into the index of a scatter: elsewhere it is no element's."""
+        converter = Planner(leaf, self.memory, around).converter
+        for position, guarded in enumerate(leaf.stmts):
+            kept: list[Any] = []
+            data: list[Any] = []
+            for condition in guarded.conditions:
+                (kept if is_conjunction(condition, converter) else data).append(condition)
+            if not data or not isinstance(guarded.stmt, tirx.BufferStore):
+                continue
+            indices = list(guarded.stmt.indices)
+            found = [at for at, index in enumerate(indices) if converter.try_convert(index) is None]
+            if len(found) != 1:
+                continue
+            index = indices[found[0]]
+            indices[found[0]] = tirx.Select(tirx.all(*data), index, tirx.const(-1, str(index.ty)))
+            store = tirx.BufferStore(guarded.stmt.buffer, guarded.stmt.value, indices)
+            leaf.stmts[position] = Guarded(store, tuple(kept))
 
     def _attempt(
         self, leaf: Leaf, around: Sequence[TreeLoop], forced: set[str], emitter: Emitter

@@ -32,6 +32,7 @@ from ..errors import (
     first_line,
     last_line,
 )
+from ..model_state import with_state
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
@@ -54,7 +55,9 @@ from .torch_graph import (
 )
 from .torch_named import name_operators, split_converters
 from .torch_opaque import obstacle
+from .torch_places import placed
 from .torch_promotion import promote
+from .torch_state import check_constants, entries_of, state_apart
 from .torch_structure import structure_of
 from .torch_symbols import OpenProgram, is_open
 
@@ -191,6 +194,7 @@ def from_torch(
     _check_inputs(exported)
     _check_complex(exported)
     converters = custom_convert_map or {}
+    exported = placed(exported, split_converters(dict(converters))[0])
     open_ = is_open(exported) or bool(found_nodes(exported))
     if open_ and has_control(exported):
         raise UnsupportedOperatorError(
@@ -218,8 +222,10 @@ def _module_of(
     """The module of a program without symbols."""
     in_torch, by_node = split_converters(dict(given))
     _check_shapes(exported)
+    check_constants(exported)
     exported = decomposed(exported, in_torch)
     exported.range_constraints.clear()  # of symbols that are numbers by now
+    exported, state = (exported, []) if weights_as_inputs else state_apart(exported)
     _check_outputs(exported)
     structure = None if weights_as_inputs else structure_of(exported)
     if has_control(exported):
@@ -227,9 +233,11 @@ def _module_of(
             exported = unrolled(exported)
         except ValueNeededError as error:
             stage = partial(_imported, by_node=by_node, strict=strict)
-            error.model = None if weights_as_inputs else StagedProgram(exported, structure, stage)
+            staged = not weights_as_inputs and not state
+            error.model = StagedProgram(exported, structure, stage) if staged else None
             raise
-    return _imported(exported, by_node, strict, structure, weights_as_inputs)
+    mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
+    return with_state(mod, entries_of(mod, state))
 
 
 @one_at_a_time
@@ -247,11 +255,14 @@ def _symbolic_module(
     """
     with opened.deciding_nothing(), reading_open_sizes(space):
         in_torch, by_node = split_converters(dict(given))
+        check_constants(opened.program)
         exported = decomposed(opened.program, in_torch)
+        exported, state = (exported, []) if weights_as_inputs else state_apart(exported)
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
-        return _imported(exported, by_node, strict, structure, weights_as_inputs)
+        mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
+        return with_state(mod, entries_of(mod, state))
 
 
 @one_at_a_time

@@ -22,6 +22,8 @@ def index_put(x: Tensor, indices: Indices, values: Tensor, accumulate: bool = Fa
     if found is None:
         return _put_masked(x, indices, values, accumulate)
     axes, linear, place = found
+    if len(axes) == 1:
+        return _put_rows(x, axes[0], indices[axes[0]], values, accumulate)
     rest = [axis for axis in range(x.dim()) if axis not in axes]
     sizes = [x.shape[axis] for axis in rest]
     values = values.expand(*sizes[:place], *linear.shape, *sizes[place:])
@@ -35,6 +37,31 @@ def index_put(x: Tensor, indices: Indices, values: Tensor, accumulate: bool = Fa
     values = values.reshape(count, width)
     rows = rows.scatter_add(0, places, values) if accumulate else rows.scatter(0, places, values)
     return rows.reshape(moved.shape).permute([order.index(axis) for axis in range(x.dim())])
+
+
+def _put_rows(x: Tensor, axis: int, index: Any, values: Tensor, accumulate: bool) -> Tensor:
+    """Write at indices along one axis, of which a negative one counts from the end."""
+    sizes = list(x.shape)
+    values = values.expand(*sizes[:axis], *index.shape, *sizes[axis + 1 :]).to(x.dtype)
+    values = values.reshape(*sizes[:axis], index.numel(), *sizes[axis + 1 :])
+    index = index.to(torch.int64).reshape(-1)
+    if accumulate:
+        index = torch.where(index < 0, index + sizes[axis], index)
+    places = index.reshape([-1 if at == axis else 1 for at in range(x.dim())]).expand(values.shape)
+    return x.scatter_add(axis, places, values) if accumulate else x.scatter(axis, places, values)
+
+
+def select_scatter(x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
+    """One slice of a tensor, at a place that may be known at run time."""
+    dim %= x.dim()
+    if isinstance(index, int) and index < 0:
+        index += x.shape[dim]
+    return torch.slice_scatter(x, source.unsqueeze(dim), dim, index, index + 1)
+
+
+def copied(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """The source in the shape and dtype of a tensor."""
+    return source.to(x.dtype).expand(x.shape)
 
 
 def _put_masked(x: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Any:
@@ -178,6 +205,8 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> T
 
 WRITES: dict[Any, Callable[..., Any]] = {
     aten.index_put.default: index_put,
+    aten.copy.default: copied,
+    aten.select_scatter.default: select_scatter,
     aten.scatter.src: _flat(torch.scatter),
     aten.scatter.value: _flat(torch.scatter),
     aten.scatter.reduce: lambda x, dim, i, source, *, reduce: scatter_with(reduce)(x, dim, i, source),

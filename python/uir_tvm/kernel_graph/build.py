@@ -27,6 +27,7 @@ from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
+from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
 from .kernel_maker import SPECIALIZED, KernelMaker
 from .legalize import lowering_for
@@ -178,6 +179,7 @@ def grouped(
     lay_out_weights(program, table)
     keep_zeros(program, fast_math)
     place(program)
+    keep_state(program)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, op_count, unfused, faults)
@@ -243,6 +245,8 @@ class _Assembly:
             why_not,
             tuple(self.fallbacks),
             tuple(FoundAttention(d.output, d.fused, d.reason, d.saved_bytes) for d in self.decisions),
+            tuple((self.tensor(state.value), spec_of(state)) for state in self.program.state),
+            tuple(self.program.positions.values()),
         )
 
     def tensor(self, value: Value) -> Tensor:
@@ -253,6 +257,8 @@ class _Assembly:
             made = Tensor(value.name, value.shape, value.dtype, value.nbytes, value.constant)
             if value.constant is not None:
                 made = self.weights.setdefault(id(value.constant), made)
+            if value.memory is not None:
+                made = attrs.evolve(made, memory=self.tensor(value.memory), written=written_of(value))
             self.tensors[value] = made
         return self.tensors[value]
 

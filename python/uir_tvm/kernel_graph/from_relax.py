@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tvm
@@ -12,10 +12,11 @@ from tvm import relax
 from ..errors import ShapeError, UirError
 from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
+from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
 from ..open_size import open_sizes
 from .op_kinds import FINDING, OPAQUE, RECURRENCE, kind_of
-from .program import Op, Program, Value, View
+from .program import Op, Program, StateValue, Value, View
 from .strided_views import Layout
 
 Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such
@@ -43,7 +44,25 @@ def from_relax(mod: tvm.IRModule) -> Program:
     UirError
         For a binding that is neither an operator nor a tuple.
     """
-    return _Reader(mod["main"]).read()
+    program = _Reader(mod["main"]).read()
+    _take_state(program, state_of(mod))
+    return program
+
+
+def _take_state(program: Program, entries: Sequence[StateEntry]) -> None:
+    """Put what holds the state, and its new values, behind the caller's inputs and outputs."""
+    if not entries:
+        return
+    inputs, outputs = program.inputs, program.outputs
+    held, new = [each.parameter for each in entries], [each.output for each in entries]
+    program.inputs = [value for at, value in enumerate(inputs) if at not in held] + [
+        inputs[at] for at in held
+    ]
+    program.outputs = [view for at, view in enumerate(outputs) if at not in new]
+    program.output_is_tuple = len(program.outputs) != 1
+    for entry in entries:
+        program.state.append(StateValue(entry.name, inputs[entry.parameter], len(program.outputs)))
+        program.outputs.append(outputs[entry.output])
 
 
 class _Reader:

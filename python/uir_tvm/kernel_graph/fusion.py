@@ -9,6 +9,7 @@ from math import prod
 from attrs import frozen
 
 from ..open_arithmetic import same
+from .kept_state import overwrites
 from .operator_groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
 from .program import Op, Program, View, compose
@@ -124,6 +125,11 @@ class Fusion:
             if view.base.producer is not None:
                 source = self.groups[view.base.producer]
                 found[source] = source
+        for op in group.ops if self.program.waits else ():
+            for earlier in self.program.waits.get(op, ()):
+                source = self.groups[earlier]
+                if source is not group:
+                    found[source] = source
         return list(found.values())
 
     def _producers(self, group: OperatorGroup) -> Iterator[Op]:
@@ -192,6 +198,8 @@ class Fusion:
         fit = self._aligned(group, other) if same_rows else self._place(group, op)
         if isinstance(fit, Obstacle):
             return fit
+        if self.program.state and overwrites((*group.ops, *other.ops)):
+            return Obstacle("it would overwrite the state that it reads")
         if len(group.ops) + len(other.ops) > MAX_OPERATORS:
             return Obstacle(f"more than {MAX_OPERATORS} operators")
         if self._reaches(group, other) or self._reaches(other, group):

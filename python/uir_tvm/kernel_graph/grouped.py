@@ -103,8 +103,14 @@ class _InNumbers:
                 None,
                 self._layout(value.storage),
                 value.in_memory,
+                None if value.memory is None else self._cut_memory(value.memory),
             )
             self._copies[id(value)] = made
+
+    def _cut_memory(self, value: Value) -> Value:
+        self.cut(value)
+        made: Value = self._copies[id(value)]
+        return made
 
     def copy(self, given: Any) -> Any:
         """An object of the program, or a container of such."""
@@ -146,8 +152,10 @@ class _InNumbers:
 
     def _program(self, given: Program) -> Program:
         """Names are one for all copies."""
-        made = Program([], [], [], given.output_is_tuple, given.op_count, given._names)
+        made = Program([], [], [], given.output_is_tuple, given.op_count, names=given._names)
         made.ops, made.inputs, made.outputs = map(self.copy, (given.ops, given.inputs, given.outputs))
+        made.state, made.waits = self.copy(given.state), self.copy(given.waits)
+        made.positions = given.positions
         return made
 
     def _call(self, call: tvm.ir.Call) -> tvm.ir.Call:

@@ -21,6 +21,7 @@ from .program import Op
 from .row_expressions import RowReductions, group_norm, layer_norm, log_softmax, rms_norm, softmax, sum_dtype
 from .scatter import legalize_scatter_elements
 from .typed_rules import typed_rules
+from .update_rows import UPDATE, legalize_update
 
 #: Kind of hardware -> whether its tanh is made of exponentials: there a sigmoid takes fewer instructions.
 BY_POWERS: Mapping[str, bool] = Facts("tanh_by_powers")
@@ -330,6 +331,7 @@ OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.
     "copy": _copy,
     "uir.safe_softmax": _safe_softmax,
     ATTENTION: _attention,
+    UPDATE: legalize_update,
 }
 
 

@@ -71,6 +71,7 @@ def interface(group: OperatorGroup, needed: set[Value]) -> Kernel:
             readings.setdefault(view.base, []).append(view)
     inputs = [KernelBuffer(views[0].base, _parameter_shape(views)) for views in readings.values()]
     outputs = [value for op in group.ops for value in op.results if value in needed]
+    outputs.sort(key=lambda value: value.memory is None)  # what lies in memory of its own comes last
     return Kernel(group, inputs, outputs)
 
 

@@ -10,6 +10,7 @@ from tvm import tirx
 from tvm.ir import GenericConst
 
 from ..heroes import hero
+from ..model_state import StateSpec
 
 
 @frozen(eq=False)
@@ -24,6 +25,10 @@ class Tensor:
         Of the buffer; readers may see the same bytes in another shape.
     constant : tvm.ir.GenericConst, optional
         Its contents, known when the model is compiled.
+    memory : Tensor, optional
+        The input in whose memory it lies: the new value of a state.
+    written : int, optional
+        Bytes of it that its node writes; None: all.
     """
 
     name: str
@@ -31,6 +36,8 @@ class Tensor:
     dtype: str
     bytes: int
     constant: GenericConst | None = field(default=None, repr=False)
+    memory: Tensor | None = None
+    written: int | None = None
 
 
 @frozen(eq=False)
@@ -173,6 +180,11 @@ class NotFused:
     saved_bytes: int
 
 
+def written_bytes(tensor: Tensor) -> int:
+    """Bytes of a node's output that the node writes."""
+    return tensor.bytes if tensor.written is None else tensor.written
+
+
 @frozen
 class FoundAttention:
     """An attention of the model, and whether it became one kernel.
@@ -216,6 +228,10 @@ class KernelGraph:
         Kernels that could not be merged and were split again, with the reason.
     attentions : tuple of FoundAttention
         One for every attention that was recognised.
+    state : tuple of (Tensor, StateSpec)
+        The last of the inputs, in their order: tensors whose memory holds what calls leave behind.
+    positions : tuple
+        What is checked before a call (`known_positions.note_position`).
     """
 
     nodes: tuple[Node, ...]
@@ -227,6 +243,8 @@ class KernelGraph:
     why_not: tuple[NotFused, ...] = ()
     fallbacks: tuple[str, ...] = ()
     attentions: tuple[FoundAttention, ...] = ()
+    state: tuple[tuple[Tensor, StateSpec], ...] = ()
+    positions: tuple[dict[str, Any], ...] = ()
 
     @property
     def library_ops(self) -> tuple[LibraryOp, ...]:
@@ -257,7 +275,7 @@ class KernelGraph:
     @property
     def fused_bytes(self) -> int:
         """DRAM traffic: every node reads its inputs once and writes its outputs once."""
-        return sum(node.bytes_read + sum(tensor.bytes for tensor in node.outputs) for node in self.nodes)
+        return sum(node.bytes_read + sum(map(written_bytes, node.outputs)) for node in self.nodes)
 
     def summary(self) -> dict[str, Any]:
         """Counts and bytes as a plain dict (see `summary.summarise`)."""

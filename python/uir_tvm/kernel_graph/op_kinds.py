@@ -75,6 +75,7 @@ KINDS: dict[str, OpKind] = {
     "take": OpKind("gather", reshapable=False),
     "gather_elements": OpKind("gather", reshapable=False),
     "index_tensor": OpKind("gather", reshapable=False),
+    "uir.update": OpKind("update", expensive=True, reshapable=False, epilogue=False),
     "matmul": _CONTRACTION,
     "nn.conv2d": _CONTRACTION,
     "uir.attention": _ATTENTION,

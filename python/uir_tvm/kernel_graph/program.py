@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -33,6 +33,8 @@ class Value:
         operator writes it in the order that its reader wants; one flat dimension.
     in_memory : bool
         Whether kernels read it from memory, though it is one constant number: TVM must not see its value.
+    memory : Value, optional
+        The input in whose memory it lies, as the new value of a state (`kept_state.keep_state`).
     """
 
     name: str
@@ -44,6 +46,7 @@ class Value:
         default=attrs.Factory(lambda self: Layout.contiguous([prod(self.shape)]), takes_self=True)
     )
     in_memory: bool = False
+    memory: Value | None = attrs.field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -149,6 +152,34 @@ class Op:
 
 
 @attrs.define(eq=False)
+class StateValue:
+    """A tensor that a call leaves changed for the next one.
+
+    Attributes
+    ----------
+    name : str
+        As the model calls it.
+    value : Value
+        The input that holds it.
+    output : int
+        Its new value among the program's outputs, until `kept_state.keep_state`.
+    result : Value, optional
+        Its new value, from then on; None: it is unchanged.
+    how, why, written, copied
+        As of `model_state.StateSpec`.
+    """
+
+    name: str
+    value: Value
+    output: int
+    result: Value | None = None
+    how: str = ""
+    why: str = ""
+    written: int = 0
+    copied: int = 0
+
+
+@attrs.define(eq=False)
 class Program:
     """A straight line of operators, in an order in which they can run.
 
@@ -161,6 +192,11 @@ class Program:
         Whether the function returns a tuple.
     op_count : int
         Operators of the source program (views included), for the summary.
+    state : list of StateValue
+    waits : dict
+        Operator -> others that must run before it, beside those whose results it reads.
+    positions : dict
+        What is checked before a call (`known_positions.note_position`).
     """
 
     ops: list[Op]
@@ -168,6 +204,9 @@ class Program:
     outputs: list[View]
     output_is_tuple: bool
     op_count: int
+    state: list[StateValue] = attrs.Factory(list)
+    waits: dict[Op, list[Op]] = attrs.Factory(dict)
+    positions: dict[str, dict[str, Any]] = attrs.Factory(dict)
     _names: dict[str, int] = attrs.Factory(dict)
 
     def fresh(
@@ -209,8 +248,9 @@ class Program:
         return found
 
     def output_bases(self) -> set[Value]:
-        """The values that outputs read."""
-        return {view.base for view in self.outputs}
+        """The values that outputs read, and what the state becomes."""
+        results = {state.result for state in self.state if state.result is not None}
+        return {view.base for view in self.outputs} | results
 
     def remove_dead(self) -> None:
         """Drop operators whose results nothing reads, but for those that find sizes."""
@@ -220,7 +260,12 @@ class Program:
             if op.name == FINDING or any(value in alive for value in op.results):
                 kept.append(op)
                 alive.update(view.base for view in op.operands)
+                # an earlier writer of a state is needed, whether or not its rows are read before the next
+                waits = self.waits.get(op, ())
+                alive.update(value for each in waits for value in each.results if value.memory is not None)
         self.ops = kept[::-1]
+        left = set(kept)
+        self.waits = {op: [e for e in waits if e in left] for op, waits in self.waits.items() if op in left}
 
     def replace_value(self, old: Value, view: View) -> None:
         """Let every reader of a row-major value read this view of its shape instead, where views compose.
@@ -231,21 +276,27 @@ class Program:
             op.operands = [compose(read, view) if read.base is old else read for read in op.operands]
         self.outputs = [compose(read, view) if read.base is old else read for read in self.outputs]
 
+    def _before(self, op: Op) -> Iterator[Op]:
+        """The operators that must run before one."""
+        for view in op.operands:
+            if view.base.producer is not None:
+                yield view.base.producer
+        yield from self.waits.get(op, ())
+
     def sort(self) -> None:
         """Restore an order in which every operator follows those that it reads."""
         done: set[Op] = set()
         order: list[Op] = []
 
         def place(op: Op) -> None:
-            stack = [(op, iter(op.operands))]
+            stack = [(op, self._before(op))]
             done.add(op)
             while stack:
-                current, operands = stack[-1]
-                for view in operands:
-                    producer = view.base.producer
-                    if producer is not None and producer not in done:
+                current, sources = stack[-1]
+                for producer in sources:
+                    if producer not in done:
                         done.add(producer)
-                        stack.append((producer, iter(producer.operands)))
+                        stack.append((producer, self._before(producer)))
                         break
                 else:
                     order.append(current)

@@ -39,7 +39,8 @@ def place(program: Program) -> None:
     for op in program.ops:
         if op.name == ATTENTION:
             store_in_order(op)
-    program.outputs = [_owned(program, view) for view in program.outputs]
+    count = len(program.outputs) - len(program.state)
+    program.outputs[:count] = [_owned(program, view) for view in program.outputs[:count]]
     program.remove_dead()
     program.sort()
 

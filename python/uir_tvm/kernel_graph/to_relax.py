@@ -102,6 +102,8 @@ class _Writer:
         """A tensor's bytes in a shape."""
         if tensor.constant is not None:
             return self._constant(tensor, shape)
+        if tensor.memory is not None:
+            return self._read(tensor.memory, shape)
         var = self.vars[tensor]
         if shape == tensor.shape:
             return var
@@ -131,10 +133,17 @@ class _Writer:
         ]
         types = [_type(tensor) for tensor in node.outputs]
         takes = len(node.prim_func.params) > len(args) + len(types)
-        call = relax.call_tir(
-            self.functions[node.name],
-            relax.Tuple([*args, *(self._sizes_now() if takes else ())]),
-            types if len(types) > 1 else types[0],
+        args += self._sizes_now() if takes else ()
+        out = types if len(types) > 1 else types[0]
+        kept = {at: tensor.memory for at, tensor in enumerate(node.outputs) if tensor.memory is not None}
+        if not kept:
+            self._bind(node, relax.call_tir(self.functions[node.name], relax.Tuple(args), out))
+            return
+        # the first of the kernel's outputs: their memory is passed behind its inputs
+        memory = [self._read(tensor, node.outputs[at].shape) for at, tensor in kept.items()]
+        places = [len(args) + at if at in kept else -1 for at in range(len(types))]
+        call = relax.op.call_tir_inplace(
+            self.functions[node.name], relax.Tuple([*args, *memory]), places, out
         )
         self._bind(node, call)
 

@@ -6,6 +6,7 @@ model.so        the Relax VM executable with its constants
 kernels.json    hero, recipe, stage texts of every kernel
 graph.json      the kernel graph without its constants (null where a single kernel was compiled)
 relax.txt       the Relax function that calls the kernels and the library
+state.bin       the initial values of the state that are not zeros, one after the other
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tvm.support.cc import get_cc
 from .._native import REQUIRED
 from ..errors import ArtifactError, last_line
 from ..hardware import instructions
+from ..model_state import StateSpec
 from ..saved_sizes import from_texts, in_texts
 from ..target import registry
 from ..whole_files import replacing
@@ -45,16 +47,17 @@ from .artifact_errors import (
 )
 from .artifact_member import Member, Source
 from .executable import Executable, KernelInfo, ModelInfo
+from .executable_state import initial_of, stored_of
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
 from .tensors import TensorSpec
 
 #: Changes whenever a reader of the last version could not read the file.
-FORMAT = 3
+FORMAT = 4
 MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
-GRAPH, RELAX = "graph.json", "relax.txt"
+GRAPH, RELAX, STATE = "graph.json", "relax.txt", "state.bin"
 #: The parts beside the manifest, which holds the checksum of each.
-PARTS = (KERNELS, GRAPH, RELAX, LIBRARY)
+PARTS = (KERNELS, GRAPH, RELAX, STATE, LIBRARY)
 #: What reading a zip raises; RuntimeError: a part is encrypted, or packed as this Python does not know.
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, MemoryError, RuntimeError, ValueError)
 #: The fields of `ModelInfo` that are parts of their own.
@@ -133,6 +136,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
         KERNELS: json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode(),
         GRAPH: graph.encode(),
         RELAX: exe.info.relax.encode(),
+        STATE: stored_of(exe.info.state, exe.initial),
         LIBRARY: _linked(exe.library),
     }
     manifest = {
@@ -222,10 +226,13 @@ def _described(path: Source, manifest: Mapping[str, Any], parts: Mapping[str, by
         kernels, graph = json.loads(parts[KERNELS]), parts[GRAPH].decode()
         model = _info(manifest["info"], kernels, parts[RELAX].decode())
         saved_graph = SavedGraph(graph) if graph != "null" else None
+        initial = initial_of(model.state, parts[STATE])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, error) from error
     source = path.absolute()
-    return Executable(None, model, saved_graph, source=source, load=lambda: load(source).library)
+    return Executable(
+        None, model, saved_graph, source=source, load=lambda: load(source).library, initial=initial
+    )
 
 
 def _code(path: Source, manifest: Mapping[str, Any], library: bytes) -> tvm.runtime.Module:
@@ -256,6 +263,8 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
         relax=relax_text,
         device=info["device"],
         structure=info.get("structure"),
+        state=tuple(StateSpec(**each) for each in info["state"]),
+        positions=tuple(info["positions"]),
     )
 
 

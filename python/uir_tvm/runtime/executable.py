@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import pathlib
 import threading
@@ -16,13 +17,16 @@ from tvm.runtime.vm import VirtualMachine
 
 from .. import hardware, threads
 from ..device.kind import counts_time
-from ..errors import DeviceError, ShapeError
+from ..errors import DeviceError, ShapeError, StateError
 from ..igraph.nodes import HardwareModel
+from ..model_state import StateSpec, rows_of
 from ..structure import Structure
 from ..target import registry
 from . import opaque
 from .artifact_member import Source
+from .executable_state import ModelState
 from .modelled import Times, recording
+from .position_checks import check_positions
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
 
@@ -73,6 +77,10 @@ class ModelInfo:
     device: str = "cpu"
     #: How arguments and results are nested (`uir_tvm.structure.Structure` as JSON); None: they are flat.
     structure: Mapping[str, Any] | None = None
+    #: What calls leave changed for the next one, in the order in which ``main`` takes it behind the inputs.
+    state: tuple[StateSpec, ...] = ()
+    #: What is checked of positions before a call (`runtime.position_checks`).
+    positions: tuple[Mapping[str, Any], ...] = ()
 
 
 class Executable:
@@ -91,6 +99,8 @@ class Executable:
         The file that it was loaded from: saving it again copies that.
     load : callable, optional
         Gives the library of an executable that was made without.
+    initial : sequence of tvm.runtime.Tensor
+        What ``info.state`` begins as.
     """
 
     def __init__(
@@ -101,6 +111,7 @@ class Executable:
         *,
         source: Source | None = None,
         load: Callable[[], Any] | None = None,
+        initial: Sequence[tvm.runtime.Tensor] = (),
     ) -> None:
         if library is not None:
             self.library = library
@@ -108,6 +119,7 @@ class Executable:
         self.info = info
         self.kernel_graph = kernel_graph
         self.source = source
+        self.initial = tuple(initial)
         spec = registry.get(info.target.partition(":")[0])
         self._place = spec.place(info.device)
         self._returns_tuple = True
@@ -151,6 +163,40 @@ class Executable:
     @functools.cached_property
     def _main(self) -> Any:
         return self._vm["main"]
+
+    @functools.cached_property
+    def state(self) -> ModelState:
+        """What calls leave changed for the next one, by name; empty where the model has no state."""
+        return ModelState(self.info.state, self.initial, self.device, self.info.name)
+
+    def reset(self) -> None:
+        """Give the state its initial values."""
+        self.state.reset()
+
+    def clone(self) -> Executable:
+        """An executable with a copy of the state; code and weights are shared, calls take turns."""
+        _ = self._main  # the weights on the device are one
+        made = copy.copy(self)
+        vars(made)["state"] = self.state.copied()
+        return made
+
+    def share_state(self, other: Executable) -> None:
+        """Go on with the state of another executable, as a decoder with that of its prefill.
+
+        Raises
+        ------
+        StateError
+            The two differ in names, shapes, dtypes or device.
+        """
+        mine, theirs = ([(s.name, s.shape, s.dtype) for s in each.info.state] for each in (self, other))
+        if sorted(mine) != sorted(theirs) or self.device != other.device:
+            raise StateError(
+                f"`{self.info.name}` cannot go on with the state of `{other.info.name}`.",
+                need=f"on {self.device}: {_listed(mine)}",
+                limit=f"on {other.device}: {_listed(theirs)}",
+                remedy="compile both from one model, with caches of the same size",
+            )
+        vars(self)["state"] = other.state.ordered([name for name, _, _ in mine])
 
     @functools.cached_property
     def structure(self) -> Structure | None:
@@ -199,15 +245,32 @@ class Executable:
         ------
         ShapeError, DeviceError
             As of a call.
+        PositionError
+            A position lies beyond the state; nothing was written.
+        StateError
+            An earlier call failed while it wrote the state.
         """
         check_inputs(inputs, self.info.inputs)
         check_devices(inputs, self.info.inputs, self.device)
         threads.before_running()
         like = Likeness.of(inputs)
+        given = [to_tvm(value, self.device) for value in inputs]
         with self._lock, like.stream():
-            result = self._main(*[to_tvm(value, self.device) for value in inputs])
+            result = self._main(*given) if not self.info.state else self._with_state(inputs, given)
             self._returns_tuple = not isinstance(result, tvm.runtime.Tensor)
             return tuple(from_tvm(value, like) for value in flatten(result))
+
+    def _with_state(self, inputs: Sequence[Any], given: Sequence[tvm.runtime.Tensor]) -> Any:
+        """The call of a model with state."""
+        state, main = self.state, self._main
+        with state.lock:
+            state.check()
+            check_positions(self.info.positions, inputs, state, self.info.name)
+            try:
+                return main(*given, *state.tensors)
+            except BaseException as error:
+                state.failed(error)
+                raise
 
     @property
     def hardware(self) -> HardwareModel:
@@ -246,7 +309,7 @@ class Executable:
 
     def run_tvm(self, *inputs: tvm.runtime.Tensor) -> Any:
         """The call without checks, conversions and lock: TVM tensors on `device`, one thread at a time."""
-        return self._main(*inputs)
+        return self._main(*inputs, *self.state.tensors) if self.info.state else self._main(*inputs)
 
     def report(self, explain: bool = False) -> dict[str, Any]:
         """Counts of operators and kernels, bytes moved, kernels without an iGraph, seconds of compilation.
@@ -292,6 +355,7 @@ class Executable:
             "kernel_cache": {
                 place or "made": sum(k.kept == place for k in kernels) for place in ("memory", "disk", "")
             },
+            "state": rows_of(self.info.state),
             "seconds": dict(self.info.seconds),
         }
         if explain:
@@ -319,6 +383,10 @@ class Executable:
         from .artifact import save
 
         return save(self, pathlib.Path(path))
+
+
+def _listed(rows: Sequence[tuple[str, tuple[int, ...], str]]) -> str:
+    return ", ".join(f"{name}: {dtype}{list(shape)}" for name, shape, dtype in rows) or "no state"
 
 
 def _counted(kernels: Sequence[KernelInfo]) -> dict[str, int]:

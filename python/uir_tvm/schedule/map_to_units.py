@@ -12,6 +12,7 @@ from tvm import sym as arith
 from tvm.s_tir import Schedule
 
 from ..errors import ScheduleCapacityError, ScheduleError
+from ..function_attributes import SCATTERS
 from ..igraph import HardwareModel
 from .annotations import FEW_UNITS, GROUP, LOOP, PARALLEL, parallel_value
 from .blocks import (
@@ -349,6 +350,8 @@ def refuse_carried_dependence(info: BlockInfo) -> None:
 
 
 def _refuse_non_affine_store(info: BlockInfo) -> None:
+    if SCATTERS in info.stmt.annotations:
+        return
     variables = [iv.var for iv in info.stmt.iter_vars]
     for store in collect(info.stmt.body, tvm.tirx.BufferStore):
         for index in store.indices:

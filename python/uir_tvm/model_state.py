@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State of a model: tensors that a call reads and leaves changed for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import tvm
+from tvm import relax
+
+#: Attribute of a Relax module: its `StateEntry` records.
+STATE = "uir.state"
+#: How a tensor of the state gets its new value.
+IN_PLACE, COPIED, UNCHANGED = "in place", "copied", "unchanged"
+
+
+@attrs.frozen(eq=False)
+class StateEntry:
+    """A tensor of the state in a Relax module.
+
+    Attributes
+    ----------
+    name : str
+        As the model calls it.
+    parameter, output : int
+        Places in ``main``: the parameter that has its value, the result that is its value after a call.
+    initial : tvm.runtime.Tensor
+        Its value before the first call.
+    """
+
+    name: str
+    parameter: int
+    output: int
+    initial: tvm.runtime.Tensor
+
+
+def with_state(mod: tvm.IRModule, entries: Sequence[StateEntry]) -> tvm.IRModule:
+    """A module whose ``main`` has state."""
+    if not entries:
+        return mod
+    return mod.with_attr(
+        STATE,
+        {
+            "names": [each.name for each in entries],
+            "parameters": [each.parameter for each in entries],
+            "outputs": [each.output for each in entries],
+            "initial": [relax.const(each.initial, str(each.initial.dtype)) for each in entries],
+        },
+    )
+
+
+def state_of(mod: tvm.IRModule) -> tuple[StateEntry, ...]:
+    """The state of a module, in the order of its entries."""
+    found = dict(mod.attrs).get(STATE) if mod.attrs else None
+    if found is None:
+        return ()
+    rows = zip(*(found[key] for key in ("names", "parameters", "outputs", "initial")), strict=True)
+    return tuple(StateEntry(str(n), int(p), int(o), value.value) for n, p, o, value in rows)
+
+
+def _shape(given: Iterable[int]) -> tuple[int, ...]:
+    return tuple(given)
+
+
+@attrs.frozen
+class StateSpec:
+    """What an executable says of a tensor of its state.
+
+    Attributes
+    ----------
+    name, shape, dtype
+        As the model calls and declares it.
+    how : str
+        ``in place``: a call writes what it changes, where it is. ``copied``: the new value, or the old one
+        for what still reads it, is written elsewhere first. ``unchanged``.
+    why : str
+        Why something is copied; empty where nothing is.
+    written, copied : int
+        Bytes of the tensor that a call writes, and bytes that are written elsewhere for it.
+    zeros : bool
+        Whether it begins as zeros; a file then holds no initial value.
+    """
+
+    name: str
+    shape: tuple[int, ...] = attrs.field(converter=_shape)
+    dtype: str
+    how: str
+    why: str = ""
+    written: int = 0
+    copied: int = 0
+    zeros: bool = True
+
+    def __str__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        text = f"{self.name}: {self.dtype}[{shape}], {self.how}, writes {self.written} bytes a call"
+        return text + (f", copies {self.copied} ({self.why})" if self.why else "")
+
+
+def rows_of(specs: Sequence[StateSpec]) -> list[Mapping[str, Any]]:
+    """The specs as plain data, for reports."""
+    return [{**attrs.asdict(each), "shape": list(each.shape)} for each in specs]
