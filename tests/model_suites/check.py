@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from uir_tvm import api
 from uir_tvm.errors import TorchExportError, UirError
 from uir_tvm.frontend.torch import export_torch
+from uir_tvm.runtime.specialized import SpecializedExecutable
 
 from . import SUITES
 from .case import ModelCase
@@ -81,16 +82,18 @@ def _compiled(
     error, reason = difference(got, expected)
     if error > LIMIT and (altered := _altered(module, args, kwargs, expected, got)):
         return attrs.evolve(outcome, state=REFUSED, by="torch.export", reason=altered, seconds=seconds)
-    fallbacks = tuple(f"{kernel.name}: {kernel.fallback}" for kernel in exe.info.kernels if kernel.fallback)
+    # a model whose data decide sizes is one executable too
+    info = exe.specializations[0].executable.info if isinstance(exe, SpecializedExecutable) else exe.info
+    fallbacks = tuple(f"{kernel.name}: {kernel.fallback}" for kernel in info.kernels if kernel.fallback)
     return attrs.evolve(
         outcome,
         state=RIGHT if error <= LIMIT else WRONG,
         reason=reason,
         error=error,
-        kernels=len(exe.info.kernels) - len(fallbacks),
+        kernels=len(info.kernels) - len(fallbacks),
         without_igraph=len(fallbacks),
-        library=exe.info.graph.get("library", 0),
-        opaque=exe.info.graph.get("opaque", ()),
+        library=info.graph.get("library", 0),
+        opaque=info.graph.get("opaque", ()),
         fallbacks=fallbacks,
         seconds=seconds,
     )
