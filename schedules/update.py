@@ -33,7 +33,7 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
 
 def example() -> Any:
     """Two rows of a step's keys into a cache of 64."""
-    rows = Rows(outer=2, length=64, count=2, inner=32, indexed=1)
+    rows = Rows(outer=2, length=64, count=2, inner=32, sets=1)
     rng = np.random.default_rng(0)
     values, index = rng.standard_normal(rows.values).astype("float32"), np.array([[5, 60]])
     memory = rng.standard_normal((2 * 64, 32)).astype("float32")

@@ -241,10 +241,11 @@ def _compile_whole(
     planned = time.perf_counter()
     with pipeline.recording(options) as records, pipeline.knowing(program.whole.kernels.records):
         library = build_library(lowered, spec.target, records, options)
+    given = graph.inputs[: len(graph.inputs) - len(graph.state)]
     info = ModelInfo(
         name=label,
         target=spec.name,
-        inputs=tuple(TensorSpec(t.name, t.shape, t.dtype) for t in graph.inputs),
+        inputs=tuple(TensorSpec(t.name, t.shape, t.dtype) for t in given),
         outputs=tuple(
             TensorSpec(f"output{index}", shape, tensor.dtype)
             for index, (tensor, shape) in enumerate(graph.outputs)
@@ -255,8 +256,10 @@ def _compile_whole(
         relax=text,
         device=place.name,
         structure=None if program.structure is None else json.loads(program.structure),
+        state=specs_of(graph, program.initial),
+        positions=graph.positions,
     )
-    return Executable(library, info, graph)
+    return Executable(library, info, graph, initial=program.initial)
 
 
 @one_at_a_time
@@ -298,12 +301,14 @@ def _compile(
         with kernel_graph.sharing(constants):
             graph = timed("kernel graph", lambda: kernel_graph.assemble(model.grouped(), spec.target))
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
-        structure = model.program.structure
+        structure, initial = model.program.structure, model.program.initial
+        signature = _signature(mod)
+        inputs, outputs = signature[0][: len(signature[0]) - len(initial)], signature[1]
     else:
         mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
+        inputs, outputs = _signature(mod)
+        initial = tuple(each.initial for each in state_of(mod))
         structure = mod.attrs[STRUCTURE] if mod.attrs and STRUCTURE in mod.attrs else None
-    inputs, outputs = _signature(mod)
-    initial = tuple(each.initial for each in state_of(mod))
     if graph is None and not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))

@@ -60,6 +60,14 @@ def state_of(mod: tvm.IRModule) -> tuple[StateEntry, ...]:
     return tuple(StateEntry(str(n), int(p), int(o), value.value) for n, p, o, value in rows)
 
 
+def callers(mod: tvm.IRModule) -> tuple[list[str], int]:
+    """The names of the parameters of ``main`` that a caller passes, and how many results he gets."""
+    entries, main = state_of(mod), mod["main"]
+    held = {each.parameter for each in entries}
+    fields = len(main.ret_ty.fields) if isinstance(main.ret_ty, relax.TupleType) else 1
+    return [param.name for at, param in enumerate(main.params) if at not in held], fields - len(entries)
+
+
 def _shape(given: Iterable[int]) -> tuple[int, ...]:
     return tuple(given)
 

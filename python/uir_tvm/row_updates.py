@@ -25,8 +25,8 @@ class Rows:
     outer, length, count, inner : int
     begin, step : int
         Row ``begin + step * j`` gets the values of row j; of no account where an index says which.
-    indexed : int
-        0: no index. Else as many sets of ``count`` indices as there are: 1, or ``outer``.
+    sets, own : int
+        How many sets of ``count`` indices there are: 0, 1, or ``outer``; then ``own`` is 1.
     """
 
     outer: int
@@ -35,7 +35,8 @@ class Rows:
     inner: int
     begin: int = 0
     step: int = 1
-    indexed: int = 0
+    sets: int = 0
+    own: int = 0
 
     @property
     def values(self) -> tuple[int, int, int]:
@@ -58,13 +59,14 @@ def row_update(rows: Rows, dtype: str, kind: str = "") -> tirx.PrimFunc:
         Of the values and the memory, and of the index.
     """
     sides = rows.outer, rows.length, rows.count, rows.inner
-    if not rows.indexed:
+    if not kind:
         return _at_a_place(*_wide(*sides, rows.begin, rows.step), dtype)
-    return _at_indices(*_wide(*sides, rows.indexed, 1 if rows.indexed > 1 else 0), dtype, kind)
+    return _at_indices(*_wide(*sides, rows.sets, rows.own), dtype, kind)
 
 
-def _wide(*sizes: int) -> list[tirx.IntImm]:
-    return [tirx.IntImm("int64", size) for size in sizes]
+def _wide(*sizes: Any) -> list[Any]:
+    """Sizes as TVM takes them."""
+    return [tirx.IntImm("int64", size) if isinstance(size, int) else size for size in sizes]
 
 
 def _at_a_place(

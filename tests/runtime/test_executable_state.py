@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import torch
 import uir_tvm
+from torch.export import Dim
 from uir_tvm.errors import PositionError, ShapeError, StateError
 from uir_tvm.runtime.executable import Executable
 from uir_tvm.runtime.executable_state import ModelState
+from uir_tvm.runtime.open_kernels import OpenKernels
 
 LENGTH, HEADS, SIZE = 12, 2, 4
 
@@ -233,3 +235,42 @@ def resident() -> int:
 def test_state_of_the_class_is_typed() -> None:
     assert issubclass(PositionError, StateError) and issubclass(PositionError, IndexError)
     assert ModelState((), (), None, "none").tensors == ()
+
+
+@pytest.mark.parametrize("kernels", ["for all sizes", "by sizes"])
+def test_one_state_serves_all_sizes(
+    kernels: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernels == "by sizes":
+        monkeypatch.setattr(OpenKernels, "refusal", lambda *_: "asked for")
+    module = Decoder().eval()
+    length = Dim("n", max=LENGTH)
+    exe = uir_tvm.compile(
+        copy.deepcopy(module),
+        args=(rows(4, 0), torch.arange(4)),
+        dynamic_shapes=({1: length}, {0: length}),
+        options=uir_tvm.CompileOptions(faults="raise"),
+    )
+    with pytest.raises(StateError, match="not known yet"):
+        exe.state  # noqa: B018
+    place = 0
+    with torch.no_grad():
+        for count in (4, 1, 3, 1):
+            given = rows(count, place), torch.arange(place, place + count)
+            torch.testing.assert_close(exe(*given), module(*given))
+            place += count
+        (program,) = exe.report()["programs"]
+        assert bool(program["kernels_by_sizes"]) is (kernels == "by sizes")
+        other = exe.clone()
+        exe.reset()
+        same(other, module)
+        given = rows(1, 9), torch.tensor([place])
+        torch.testing.assert_close(other(*given), module(*given))
+    with pytest.raises(PositionError, match=f"Position {LENGTH}"):
+        other(rows(3, 0), torch.arange(LENGTH - 2, LENGTH + 1))
+    same(other, module)
+    if kernels == "for all sizes":
+        loaded = uir_tvm.load(exe.save(tmp_path / "decoder.uir"))
+        given = rows(3, 1), torch.arange(3)
+        torch.testing.assert_close(loaded(*given), exe(*given))
+        assert loaded.state["calls"] == exe.state["calls"] == [6]

@@ -12,6 +12,7 @@ import tvm
 from tvm import relax
 
 from ..errors import DynamicShapeError
+from ..model_state import callers
 from ..open_size import SizeSpace
 from ..symbolic_shapes import OpenSignature, Sizes
 
@@ -134,8 +135,9 @@ class BoundAtOnce:
     ) -> Sequence[str]:
         """See `OpenModel.run`."""
         module = self.module(shapes)
-        outputs = [f"output{index}" for index in range(count_of_results(module))]
-        driver.run(module, [param.name for param in module["main"].params], outputs)
+        names, count = callers(module)
+        outputs = [f"output{index}" for index in range(count)]
+        driver.run(module, names, outputs)
         return outputs
 
 

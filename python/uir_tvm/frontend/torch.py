@@ -257,7 +257,7 @@ def _symbolic_module(
         in_torch, by_node = split_converters(dict(given))
         check_constants(opened.program)
         exported = decomposed(opened.program, in_torch)
-        exported, state = (exported, []) if weights_as_inputs else state_apart(exported)
+        exported, state = (exported, []) if weights_as_inputs else state_apart(exported, True)
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)

@@ -65,16 +65,29 @@ def _changed(call: fx.Node) -> list[fx.Node]:
     return [node for node in written if isinstance(node, fx.Node)]
 
 
-def state_apart(program: ExportedProgram) -> tuple[ExportedProgram, list[Initial]]:
+def state_apart(program: ExportedProgram, is_open: bool = False) -> tuple[ExportedProgram, list[Initial]]:
     """A decomposed program whose state is inputs and outputs behind all others, and what it begins as.
 
     A changed argument begins as the example that the program was exported with, else as zeros; in its place
     the caller passes nothing.
+
+    Raises
+    ------
+    FrontendError
+        It changes an argument, and has open sizes.
     """
     signature = program.graph_signature
     changes = [spec for spec in signature.output_specs if spec.kind in CHANGES]
     if not changes:
         return program, []
+    arguments = [str(spec.target) for spec in changes if spec.kind is OutputKind.USER_INPUT_MUTATION]
+    if arguments and is_open:
+        raise FrontendError(
+            "the model changes arguments, and leaves sizes open",
+            where=", ".join(arguments),
+            need="state in buffers (register_buffer) where sizes are open",
+            remedy="register them, or fix all sizes: sizes={...} (--size)",
+        )
     tensors = {**program.state_dict, **program.constants}
     places = {str(spec.target): spec for spec in signature.input_specs if spec.target is not None}
     given = {spec.arg.name: spec for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT}

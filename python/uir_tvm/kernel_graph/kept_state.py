@@ -100,7 +100,7 @@ class _StateWriter:
         for op, rows, operands in chain:
             op.name, op.call, op.operands, op.attrs = UPDATE, None, operands, {"rows": rows}
             op.result.memory, op.result.shape = memory, (rows.outer * rows.length, rows.inner)
-            if rows.indexed:
+            if len(operands) > 1:
                 note_position(self.program, self.state.name, rows.length, operands[-1])
             self.ops.append((op, before))
             self.state.written += written_of(op.result)

@@ -21,7 +21,7 @@ def note_position(program: Program, name: str, length: int, index: View) -> None
         found = _Expression(program).of(index)
     except _NotKnownBeforeError:
         return
-    key = json.dumps([length, found])
+    key = json.dumps([length, found], default=str)  # sizes that are open
     row = program.positions.setdefault(key, {"states": [], "length": length, "index": found})
     row["states"].append(name)
 
@@ -43,10 +43,8 @@ class _Expression:
         """A view; `_NotKnownBeforeError` where it is computed in another way."""
         self.left -= 1
         base, atoms = view.base, view.layout.atoms
-        numbers = [*view.shape, *(n for atom in atoms for n in atom), view.layout.offset, base.size]
-        if self.left < 0 or not all(isinstance(n, int) for n in numbers):
-            raise _NotKnownBeforeError
-        if view.layout.size > MOST_ELEMENTS or base.size > MOST_ELEMENTS:
+        sizes = (view.layout.size, base.size)
+        if self.left < 0 or any(isinstance(size, int) and size > MOST_ELEMENTS for size in sizes):
             raise _NotKnownBeforeError
         shown = {
             "view": [[e for e, _ in atoms], [s for _, s in atoms], view.layout.offset, list(view.shape)],

@@ -197,12 +197,33 @@ class _Writer:
         described: list[tvm.ir.Expr] = [tvm.ir.StringImm(text) for text in texts]
         if sizes is not None:
             described.append(relax.ShapeExpr(sizes))
+        if any(tensor.memory is not None for tensor in node.outputs):
+            self._into_memory(node, function, [*args, *described])
+            return
         call = relax.op.call_dps_packed(
             function,
             relax.Tuple([*args, *described]),
             types if len(types) > 1 else types[0],
         )
         self._bind(node, call)
+
+    def _into_memory(self, node: LibraryOp, function: str, given: list[tvm.ir.Expr]) -> None:
+        """A call that gets the memory of its results, some of it that of a state."""
+        results = []
+        for tensor in node.outputs:
+            if tensor.memory is not None:
+                results.append(self._read(tensor, tensor.shape))
+                continue
+            shape = relax.ShapeExpr(expressions(tensor.shape))
+            made = relax.op.builtin.alloc_tensor(shape, tensor.dtype, 0)
+            self.vars[tensor] = self.builder.emit(made)
+            results.append(self.vars[tensor])
+        places = [len(given) + at for at in range(len(results))]
+        types = [_type(tensor) for tensor in node.outputs]
+        ty = relax.TupleType(types) if len(types) > 1 else types[0]
+        self.builder.emit(
+            relax.op.call_inplace_packed(function, *given, *results, inplace_indices=places, ty_args=[ty])
+        )
 
 
 def _type(tensor: Tensor) -> relax.TensorType:

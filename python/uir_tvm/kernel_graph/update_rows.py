@@ -12,6 +12,7 @@ import tvm
 from tvm import relax
 
 from ..frontend.relax_view import integer
+from ..open_size import expression, expressions
 from ..row_updates import Rows, row_update
 from .program import Op, View
 from .strided_views import Layout
@@ -40,7 +41,7 @@ def _scattered(op: Op) -> tuple[Rows, list[View]] | None:
     beside = [at for at in range(len(shape)) if at != axis]
     if any(shape[at] != data.shape[at] for at in beside) or values.shape != shape:
         return None
-    rows = Rows(prod(shape[:axis]), data.shape[axis], shape[axis], prod(shape[axis + 1 :]), indexed=1)
+    rows = Rows(prod(shape[:axis]), data.shape[axis], shape[axis], prod(shape[axis + 1 :]), sets=1)
     layout = index.layout
     for at in beside:
         uniform = all(stride == 0 for _, stride in layout.dims[at])
@@ -52,15 +53,15 @@ def _scattered(op: Op) -> tuple[Rows, list[View]] | None:
                 return None
             layout = cut
         else:
-            rows = attrs.evolve(rows, indexed=rows.outer)
-    if rows.indexed > 1:
+            rows = attrs.evolve(rows, sets=rows.outer, own=1)
+    if rows.own:
         layout = index.layout
         for at in range(axis + 1, len(shape)):
             cut = layout.slice(at, 0, 1)
             if cut is None:
                 return None
             layout = cut
-    places = layout.reshape((rows.indexed, rows.count))
+    places = layout.reshape((rows.sets, rows.count))
     read = values.reshape(rows.values)
     if places is None or read is None:
         return None
@@ -95,8 +96,9 @@ def legalize_update(builder: relax.BlockBuilder, op: Op, operands: Sequence[tvm.
     values, *index = operands
     dtype = str(values.ty.dtype)
     kind = str(index[0].ty.dtype) if index else ""
-    function = builder.add_func(row_update(rows, dtype, kind), "update")
-    made = relax.TensorType((rows.outer * rows.length, rows.inner), dtype)
+    open_ = {name: expression(size) for name, size in attrs.asdict(rows).items()}
+    function = builder.add_func(row_update(Rows(**open_), dtype, kind), "update")
+    made = relax.TensorType(expressions(op.shape), dtype)
     return builder.emit(relax.call_tir(function, [values, *index], made))
 
 

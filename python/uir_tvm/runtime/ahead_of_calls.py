@@ -55,6 +55,10 @@ class AheadOfCalls:
         """Drive a run by the model."""
 
     @abstractmethod
+    def _with_state(self, executable: Executable) -> Executable:
+        """An executable that works on this one's state."""
+
+    @abstractmethod
     def _compile(self, module: Any | SizedProgram) -> Executable:
         """The executable of a stage."""
 
@@ -191,4 +195,5 @@ class AheadOfCalls:
 
     def add(self, specialization: Specialization) -> None:
         """Take in what was made elsewhere."""
+        self._with_state(specialization.executable)
         self._whole[key_of_shapes(specialization.shapes, self.signature)] = specialization

@@ -263,8 +263,8 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
         relax=relax_text,
         device=info["device"],
         structure=info.get("structure"),
-        state=tuple(StateSpec(**each) for each in info["state"]),
-        positions=tuple(info["positions"]),
+        state=tuple(StateSpec(**from_texts(each)) for each in info["state"]),
+        positions=tuple(map(from_texts, info["positions"])),
     )
 
 

@@ -17,14 +17,14 @@ from tvm.runtime.vm import VirtualMachine
 
 from .. import hardware, threads
 from ..device.kind import counts_time
-from ..errors import DeviceError, ShapeError, StateError
+from ..errors import DeviceError, ShapeError
 from ..igraph.nodes import HardwareModel
 from ..model_state import StateSpec, rows_of
 from ..structure import Structure
 from ..target import registry
 from . import opaque
 from .artifact_member import Source
-from .executable_state import ModelState
+from .executable_state import ModelState, check_same_state
 from .modelled import Times, recording
 from .position_checks import check_positions
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
@@ -180,7 +180,7 @@ class Executable:
         vars(made)["state"] = self.state.copied()
         return made
 
-    def share_state(self, other: Executable) -> None:
+    def share_state(self, other: Any) -> None:
         """Go on with the state of another executable, as a decoder with that of its prefill.
 
         Raises
@@ -188,15 +188,8 @@ class Executable:
         StateError
             The two differ in names, shapes, dtypes or device.
         """
-        mine, theirs = ([(s.name, s.shape, s.dtype) for s in each.info.state] for each in (self, other))
-        if sorted(mine) != sorted(theirs) or self.device != other.device:
-            raise StateError(
-                f"`{self.info.name}` cannot go on with the state of `{other.info.name}`.",
-                need=f"on {self.device}: {_listed(mine)}",
-                limit=f"on {other.device}: {_listed(theirs)}",
-                remedy="compile both from one model, with caches of the same size",
-            )
-        vars(self)["state"] = other.state.ordered([name for name, _, _ in mine])
+        check_same_state(self.state, other.state)
+        vars(self)["state"] = other.state.ordered(list(self.state))
 
     @functools.cached_property
     def structure(self) -> Structure | None:
@@ -383,10 +376,6 @@ class Executable:
         from .artifact import save
 
         return save(self, pathlib.Path(path))
-
-
-def _listed(rows: Sequence[tuple[str, tuple[int, ...], str]]) -> str:
-    return ", ".join(f"{name}: {dtype}{list(shape)}" for name, shape, dtype in rows) or "no state"
 
 
 def _counted(kernels: Sequence[KernelInfo]) -> dict[str, int]:

@@ -37,7 +37,7 @@ class ModelState(MutableMapping[str, Any]):
         name: str,
     ) -> None:
         self.specs = {spec.name: spec for spec in specs}
-        self.initial, self.device, self._name = tuple(initial), device, name
+        self.initial, self.device, self.name = tuple(initial), device, name
         #: What the executable is called with: the same tensors at every call.
         self.tensors = tuple(tvm.runtime.empty(spec.shape, spec.dtype, device) for spec in specs)
         #: Held while a call writes it.
@@ -55,7 +55,7 @@ class ModelState(MutableMapping[str, Any]):
 
     def copied(self) -> ModelState:
         """The same values in memory of their own."""
-        made = ModelState(tuple(self.specs.values()), self.initial, self.device, self._name)
+        made = ModelState(tuple(self.specs.values()), self.initial, self.device, self.name)
         with self.lock:
             self.check()
             for mine, other in zip(made.tensors, self.tensors, strict=True):
@@ -88,7 +88,7 @@ class ModelState(MutableMapping[str, Any]):
         if self._failures:
             (failure,) = self._failures
             raise StateError(
-                f"The state of `{self._name}` cannot be used: a call failed while it was written.",
+                f"The state of `{self.name}` cannot be used: a call failed while it was written.",
                 where=f"{type(failure).__name__}: {failure}".splitlines()[0],
                 need="state of which no part is of that call",
                 remedy="call reset(), or set every tensor of the state",
@@ -127,7 +127,7 @@ class ModelState(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         raise StateError(
-            f"The state of `{self._name}` keeps `{name}`.",
+            f"The state of `{self.name}` keeps `{name}`.",
             need="all of its tensors",
             remedy="set it to zeros, or call reset()",
         )
@@ -144,7 +144,7 @@ class ModelState(MutableMapping[str, Any]):
     def _tensor(self, name: str) -> tvm.runtime.Tensor:
         if name not in self.specs:
             raise StateError(
-                f"The state of `{self._name}` has no tensor {name!r}.",
+                f"The state of `{self.name}` has no tensor {name!r}.",
                 need="one of " + (", ".join(self.specs) or "none: the model has no state"),
                 remedy="see info.state (uir inspect)",
             )
@@ -154,6 +154,29 @@ class ModelState(MutableMapping[str, Any]):
         self._tensor(name)
         spec = self.specs[name]
         check_inputs([value], [TensorSpec(name, spec.shape, spec.dtype)])
+
+
+def check_same_state(mine: ModelState, other: ModelState) -> None:
+    """Refuse to go on with state of other names, shapes, dtypes, or on another device.
+
+    Raises
+    ------
+    StateError
+    """
+    sides = (mine, other)
+    rows = [sorted((s.name, s.shape, s.dtype) for s in each.specs.values()) for each in sides]
+    if rows[0] == rows[1] and mine.device == other.device:
+        return
+    need, limit = (
+        f"on {each.device}: " + (", ".join(f"{n}: {d}{list(s)}" for n, s, d in row) or "no state")
+        for each, row in zip(sides, rows, strict=True)
+    )
+    raise StateError(
+        f"`{mine.name}` cannot go on with the state of `{other.name}`.",
+        need=need,
+        limit=limit,
+        remedy="compile both from one model, with caches of the same size",
+    )
 
 
 def initial_of(specs: Sequence[StateSpec], stored: bytes) -> list[tvm.runtime.Tensor]:

@@ -62,7 +62,8 @@ class SizedExecutable(Executable):
         seconds: dict[str, float],
     ) -> None:
         info = _in_numbers(whole.info, sizes)
-        super().__init__(None, attrs.evolve(info, seconds=seconds), whole.kernel_graph, load=_shared(whole))
+        info = attrs.evolve(info, seconds=seconds)
+        super().__init__(None, info, whole.kernel_graph, load=_shared(whole), initial=whole.initial)
         self.whole, self._memory, self._alone = whole, memory, alone
         self._sizes = tuple(sizes.values())
         self._lock = whole._lock
@@ -127,6 +128,11 @@ def _in_numbers(info: ModelInfo, sizes: Sizes) -> ModelInfo:
         inputs=tuple(map(spec, info.inputs)),
         outputs=tuple(map(spec, info.outputs)),
         graph=_numbers(info.graph, sizes),
+        state=tuple(
+            attrs.evolve(each, written=number(each.written, sizes), copied=number(each.copied, sizes))
+            for each in info.state
+        ),
+        positions=tuple(_numbers(row, sizes) for row in info.positions),
     )
 
 

@@ -37,6 +37,7 @@ from .model_stages import (
 from .not_compiled import no_code
 from .open_inputs import Key, are_flat, checked_shapes, key_of_inputs, key_of_shapes, spec_of
 from .specialization import Specialization
+from .specialized_state import HoldsState
 from .stored_programs import StoredPrograms
 from .symbolic_programs import SizedProgram, SymbolicPrograms
 from .tensors import Likeness, from_tvm, is_torch, to_tvm
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 KEPT = 16
 
 
-class SpecializedExecutable(AheadOfCalls):
+class SpecializedExecutable(HoldsState, AheadOfCalls):
     """A model that is compiled at the call, in stages where what it computes decides what follows.
 
     It is called like an `Executable`, with all inputs. Sizes that the model leaves open, and values of inputs
@@ -117,7 +118,7 @@ class SpecializedExecutable(AheadOfCalls):
         self._programs = programs or SymbolicPrograms(None, "it is imported for each shape")
         self._uses: weakref.WeakKeyDictionary[Executable, set[bytes]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
-        self.compiled = 0
+        self.compiled, self._kept = 0, KEPT
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run the model, compiling first what was not needed before.
@@ -275,6 +276,7 @@ class SpecializedExecutable(AheadOfCalls):
 
     def _made(self, module: tvm.IRModule | SizedProgram) -> Executable:
         made = self._compile_module(module, self._constants)
+        self._with_state(made)
         self._uses[made] = self._constants.asked()
         self._constants.keep(set().union(*self._uses.values()))
         self.compiled += bool(made.info.seconds)  # none: another shape of what is there
@@ -331,6 +333,7 @@ class SpecializedExecutable(AheadOfCalls):
             "compiled": self.compiled,
             "programs": [each.to_json() for each in self._programs.programs],
             "imported_by_shape": self._programs.why_not,
+            "state": self._state_rows(),
             "kept": [each.to_json() for each in self._whole.values()],
             "specializations": [executable.report(explain) for executable in stages],
         }

@@ -11,6 +11,7 @@ import attrs
 import tvm
 
 from ..errors import OpenSizeError, ShapeError, UirError, last_line
+from ..model_state import state_of
 from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST, symbols_for
 from ..saved_sizes import condition_text
@@ -73,6 +74,8 @@ class SymbolicProgram:
         Of that executable.
     uses : int
         Shapes that were compiled of it.
+    initial : tuple of tvm.runtime.Tensor
+        What the model's state begins as.
     """
 
     space: SizeSpace
@@ -86,6 +89,7 @@ class SymbolicProgram:
     executable: Executable | None = None
     memory: HeldMemory = attrs.Factory(HeldMemory)
     uses: int = 0
+    initial: tuple[tvm.runtime.Tensor, ...] = ()
 
     def leave(self, error: Exception) -> None:
         """Compile for each shape from now on: what serves all cannot be built."""
@@ -246,10 +250,14 @@ class SymbolicPrograms:
             self.why_not = why
             return True
         program = grouped.program
-        inputs = model.symbolic.inputs or tuple(value.name for value in program.inputs)
+        given = program.inputs[: len(program.inputs) - len(program.state)]
+        inputs = model.symbolic.inputs or tuple(value.name for value in given)
         outputs = tuple(f"output{index}" for index in range(len(program.outputs)))
+        initial = tuple(each.initial for each in state_of(module))
         self.programs.append(
-            SymbolicProgram(space, grouped, structure, space.admits(), inputs, outputs, whole, why)
+            SymbolicProgram(
+                space, grouped, structure, space.admits(), inputs, outputs, whole, why, initial=initial
+            )
         )
         return True
 

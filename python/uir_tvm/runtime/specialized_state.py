@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a model that is compiled at the call: one for all that is compiled of it."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+from typing import Any
+
+import attrs
+
+from ..errors import StateError
+from ..model_state import rows_of
+from .executable import Executable
+from .executable_state import ModelState, check_same_state
+from .model_stages import Paths
+from .open_inputs import Key
+from .specialization import Specialization
+from .stored_programs import StoredPrograms
+from .symbolic_programs import SymbolicPrograms
+
+
+class HoldsState:
+    """The part of a `SpecializedExecutable` that keeps state."""
+
+    _paths: Paths
+    _whole: dict[Key, Specialization]
+    _programs: SymbolicPrograms | StoredPrograms
+    _state: ModelState | None = None
+    #: Paths that a clone keeps.
+    _kept: int
+
+    @property
+    def state(self) -> ModelState:
+        """What calls leave changed for the next one, by name; empty where the model has no state.
+
+        Raises
+        ------
+        StateError
+            Nothing is compiled yet: nobody knows what it has.
+        """
+        if self._state is None:
+            programs = [each.executable for each in self._programs.programs if each.executable is not None]
+            made = [*(each.executable for each in self._whole.values()), *programs]
+            if not made:
+                raise StateError(
+                    "The model is compiled at the call: what state it has is not known yet.",
+                    need="code for some sizes",
+                    remedy="call it first, or compile with CompileOptions(specialize=[{symbol: size}])",
+                )
+            self._state = made[0].state
+        return self._state
+
+    def reset(self) -> None:
+        """Give the state its initial values."""
+        if self._state is not None:
+            self._state.reset()
+
+    def share_state(self, other: Any) -> None:
+        """Go on with the state of another executable, as `Executable.share_state`."""
+        check_same_state(self.state, other.state)
+        self._state = other.state
+        for each in self._whole.values():
+            self._with_state(each.executable)
+
+    def clone(self) -> Any:
+        """An executable with a copy of the state; code and weights are shared."""
+        made = copy.copy(self)
+        made._paths, made._whole, made._state = Paths(self._kept), {}, None
+        vars(made).update(
+            _compiled=weakref.WeakValueDictionary(),
+            _modules=weakref.WeakKeyDictionary(),
+            _lock=threading.Lock(),
+        )
+        if self._whole or self._state is not None:
+            made._state = self.state.copied()
+        for key, each in self._whole.items():
+            executable = made._with_state(copy.copy(each.executable))
+            made._whole[key] = attrs.evolve(each, executable=executable, end=b"")
+        return made
+
+    def _with_state(self, executable: Executable) -> Executable:
+        """An executable that works on this one's state."""
+        if executable.info.state:
+            if self._state is None:
+                self._state = executable.state
+            vars(executable)["state"] = self._state.ordered([each.name for each in executable.info.state])
+        return executable
+
+    def _state_rows(self) -> list[Any]:
+        """Of a report."""
+        return [] if self._state is None else rows_of(tuple(self._state.specs.values()))
