@@ -163,12 +163,52 @@ OPEN: dict[str, OpenFunction] = {
 
 #: The greatest length of a row, and of few rows.
 LONGEST, FEW = 300, 18
+#: The greatest number of keys: two blocks of them.
+KEYS = 140
 
 
 def _with_mask(x: Any, mask: Any) -> Any:
     return te.compute(x.shape, lambda b, h, i, j: x[b, h, i, j] * 0.25 + mask[b, 0, 0, j], "y")
 
 
+def _attention(causal: bool) -> Callable[..., Any]:
+    """Of heads of batches; all keys, or those up to a query."""
+
+    def compute(q: Any, k: Any, v: Any) -> Any:
+        heads, group = q.shape[1], q.shape[1] // k.shape[1]
+        r = te.reduce_axis((0, q.shape[3]), "r")
+        shape = (q.shape[0], heads, q.shape[2], k.shape[2])
+        score = te.compute(
+            shape, lambda b, h, i, j: te.sum(q[b, h, i, r] * k[b, h // group, j, r], axis=r), "score"
+        )
+        lowest = tirx.const(float("-inf"), "float32")
+        masked = te.compute(
+            shape, lambda b, h, i, j: tirx.Select(j <= i, score[b, h, i, j], lowest), "masked"
+        )
+        weight = topi.nn.softmax(masked if causal else score, -1)
+        s = te.reduce_axis((0, k.shape[2]), "s")
+        return te.compute(
+            (*q.shape[:3], v.shape[3]),
+            lambda b, h, i, c: te.sum(weight[b, h, i, s] * v[b, h // group, s, c], axis=s),
+            "out",
+        )
+
+    return compute
+
+
+def _attended(causal: bool) -> Callable[..., np.ndarray]:
+    def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+        k, v = (x.repeat(q.shape[1] // k.shape[1], 1) for x in (k, v))
+        x = q.astype("float64") @ k.swapaxes(-1, -2)
+        if causal:
+            x = np.where(np.tri(*x.shape[-2:], dtype=bool), x, -np.inf)
+        return _softmax(x) @ v
+
+    return reference
+
+
+#: Operators without such a kernel where the units of a group share what they read.
+UNSHARED = ("attention",)
 #: Operators with several open sizes, of which products are strides.
 INNER: dict[str, OpenFunction] = {
     "bias of open length": OpenFunction(
@@ -229,6 +269,20 @@ INNER: dict[str, OpenFunction] = {
     ),
     "sum of open rows": OpenFunction(
         "reduction", [("n", "m")], lambda x: _sum(x, 1), lambda x: x.sum(1), ranges={"m": (1, LONGEST)}
+    ),
+    "attention": OpenFunction(
+        "attention",
+        [("b", 4, "s", 16), ("b", 2, "s", 16), ("b", 2, "s", 16)],
+        _attention(causal=True),
+        _attended(causal=True),
+        ranges={"s": (1, KEYS)},
+    ),
+    "attention to a prefix": OpenFunction(
+        "attention",
+        [("b", 3, 3, 16), ("b", 1, "s", 16), ("b", 1, "s", 16)],
+        _attention(causal=False),
+        _attended(causal=False),
+        ranges={"s": (1, KEYS)},
     ),
     "sum of an open axis": OpenFunction(
         "column reduction",

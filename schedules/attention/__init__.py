@@ -21,11 +21,13 @@ from uir_tvm.schedule.blocks import dtype_bytes, prim_func
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.overlap import IN_FLIGHT
 from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import USUAL, product_groups
-from uir_tvm.schedules.attention.flash import FlashTile, flash_function
+from uir_tvm.schedules.attention.flash import flash_function
 from uir_tvm.schedules.attention.folded import fold_heads
 from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
+from uir_tvm.schedules.attention.tile import FlashTile
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target_facts import Facts
 
@@ -112,22 +114,22 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
     # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
     least_rows = min(own.rows, _lanes(hw) if own.turned else _space(hw).least_rows)
     least = min(16, own.keys)
-    taller = [r for r in near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
+    taller = [r for r in near(own.rows, parts.usual.rows) if r >= least_rows and fits(r, least)]
     if own.turned:
         taller = [r for r in taller if r % least_rows == 0]
     rows = decisions.fork("tile_rows", taller, own.rows)
-    held = [k for k in near(own.keys, parts.keys) if least <= k and fits(rows, k)]
+    held = [k for k in near(own.keys, parts.usual.keys) if least <= k and fits(rows, k)]
     if not own.turned:
         held = [k for k in held if k == own.keys or k % least_rows == 0]
     keys = own.keys if fits(rows, own.keys) or not held else max(held)
     keys = decisions.fork("tile_keys", held, keys)
     units, stages, whole = own.units, own.stages, own.whole_tiles
     if own.staged:
-        most = min(hw.num_units, math.ceil(parts.rows / rows))
+        most = min(hw.num_units, math.ceil(parts.usual.rows / rows))
         units = decisions.fork("units", near(own.units, most), min(own.units, most))
         room = hw.sram_bytes // max(1, _block_bytes(parts, keys))
         stages = decisions.fork("stages", [s for s in IN_FLIGHT if s <= room], max(1, min(own.stages, room)))
-    elif parts.rows % rows:
+    elif parts.usual.rows % rows:
         whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
     groups = own.groups if _space(hw).groups else product_groups(hw, units)
     return attrs.evolve(
@@ -139,20 +141,27 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
     space = _space(hw)
     room = _room(hw)
-    rows = min(space.rows, parts.rows)
-    keys = min(space.key_bytes // 4, parts.keys)
+    rows = min(space.rows, parts.usual.rows)
+    keys = min(space.key_bytes // 4, parts.usual.keys)
     # sram that only whole clusters have is none to units that do not wait for each other
     staged = hw.sram_bytes > 0 and "sram_units" not in hw.figures
     while keys > 16 and _held_bytes(parts, hw, rows, keys) > room:
         keys = max(16, keys // 2)
-    while staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
+    while (
+        staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.usual.rows / rows) * STAGED_BYTES
+    ):
         keys = max(16, keys // 2)
-    turned = space.turned and parts.rows > TURNED_ABOVE
+    turned = space.turned and parts.usual.rows > TURNED_ABOVE
     if turned:
-        rows = _whole_vectors(parts.rows, space.rows, _lanes(hw))
+        # of open queries there may be few, for which vectors stay empty
+        rows = (
+            2 * _lanes(hw)
+            if is_open(parts.rows)
+            else _whole_vectors(parts.usual.rows, space.rows, _lanes(hw))
+        )
     while rows > 1 and _held_bytes(parts, hw, rows, keys) > room:
         rows = max(1, rows // 2)
-    units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
+    units = min(space.units, hw.num_units, math.ceil(parts.usual.rows / rows)) if staged else 1
     stages = space.stages
     while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
         stages -= 1

@@ -11,6 +11,7 @@ from tvm import tirx
 from tvm_ffi.structural import structural_map
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.blocks import collect
+from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedules.attention.parts import Formula, Parts
 
 
@@ -19,7 +20,7 @@ def fold_heads(parts: Parts) -> Parts:
 
     Before: head h, row 0, keys of head h // g.  After: key head, rows of its g heads.
     """
-    if parts.rows != 1 or not parts.batch:
+    if is_open(parts.rows) or parts.rows != 1 or not parts.batch or is_open(parts.batch[-1]):
         return parts
     size = _heads_per_key(parts)
     axis = len(parts.batch) - 1
@@ -48,6 +49,9 @@ def fold_heads(parts: Parts) -> Parts:
         parts,
         batch=(*parts.batch[:axis], parts.batch[axis] // size),
         rows=size,
+        usual=attrs.evolve(
+            parts.usual, batch=(*parts.usual.batch[:axis], parts.batch[axis] // size), rows=size
+        ),
         query=folded(parts.query, row),
         key=folded(parts.key, None),
         score=folded(parts.score, row),

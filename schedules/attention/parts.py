@@ -15,6 +15,7 @@ from tvm_ffi.structural import structural_equal, structural_map
 from uir_tvm.errors import RecipeError
 from uir_tvm.schedule.blocks import REDUCTION, SPATIAL, BlockInfo, collect, leaf_blocks, param_names, uses
 from uir_tvm.schedule.prepare import inline_injective
+from uir_tvm.schedule.representative import is_open
 
 Expr = Any
 
@@ -47,15 +48,28 @@ class Output:
 
 
 @attrs.frozen
+class UsualExtents:
+    """Batches, queries and keys; of open ones representatives."""
+
+    batch: tuple[int, ...]
+    rows: int
+    keys: int
+
+
+@attrs.frozen
 class Parts:
     """softmax(score(query @ key)) @ value.
 
     Attributes
     ----------
-    batch : tuple of int
-        Extents of the batch axes.
-    rows, keys, head, width : int
-        m, n, d, e: queries, keys, contracted elements of a head, elements of a value.
+    batch : tuple
+        Extents of the batch axes: numbers, or expressions of sizes.
+    rows, keys : int or Expr
+        m, n: queries and keys.
+    head, width : int
+        d, e: contracted elements of a head, elements of a value.
+    usual : UsualExtents
+        What tiles are chosen for.
     query, key, score, value : Formula
         In (batch..., i, k), (batch..., j, k), (batch..., i, j) and (batch..., j, c).
     scores, sums : str
@@ -68,9 +82,10 @@ class Parts:
     output : Output
     """
 
-    batch: tuple[int, ...]
-    rows: int
-    keys: int
+    batch: tuple[Any, ...]
+    rows: Any
+    keys: Any
+    usual: UsualExtents
     head: int
     width: int
     query: Formula
@@ -146,11 +161,15 @@ class _Frame:
         argument = self._argument()
         safe = self._normalised(_uncast(weight))
         first = self._factors()
-        *batch, rows, keys = self.scores.spatial
+        *batch, rows, keys = _true_extents(self.scores)
+        *usual, usual_rows, usual_keys = self.scores.spatial
+        if is_open(self.scores.stmt.iter_vars[-1].dom.extent) or is_open(_true_extents(self.product)[-1]):
+            _refuse("The head size is open.", str(self.scores.extents), "a number")
         parts = Parts(
             tuple(batch),
             rows,
             keys,
+            UsualExtents(tuple(usual), usual_rows, usual_keys),
             self.scores.reduction[0],
             self.product.spatial[-1],
             Formula(_order(self.scores, drop=-1), first[0]),
@@ -285,6 +304,14 @@ def _output(product: BlockInfo, rest: Sequence[BlockInfo], params: set[str]) -> 
     return Output(
         stored.buffer, tuple(Formula(tuple(free), index) for index in at), Formula(tuple(free), value)
     )
+
+
+def _true_extents(block: BlockInfo) -> list[Any]:
+    """Extents of the spatial variables, those that sizes decide as expressions."""
+    extents = [
+        iv.dom.extent for iv, kind in zip(block.stmt.iter_vars, block.kinds, strict=True) if kind == SPATIAL
+    ]
+    return [extent if is_open(extent) else int(extent) for extent in extents]
 
 
 def _spatial(block: BlockInfo) -> list[Any]:

@@ -21,7 +21,7 @@ QUICK = [*{function.hero: name for name, function in OPEN.items()}.values(), "tw
 CASES = [(name, target) for target in TARGETS for name in OPEN if ALL or target == "uir-cpu" or name in QUICK]
 #: Recipes without such an operator, and why.
 WITHOUT = {
-    "attention": "its keys are as many as its queries: chunks of them are a loop of open length",
+    "attention": "its length is an inner dimension: test_open_rows has it",
     "phases": "it reduces over the open dimension",
     "fallback": "a loop of open length on one unit",
 }

@@ -9,19 +9,23 @@ import numpy as np
 import pytest
 from uir_tvm.target.registry import TARGETS
 
-from tests.open_functions import FEW, INNER, LONGEST, kernel_of, run_at
+from tests.open_functions import FEW, INNER, KEYS, LONGEST, UNSHARED, kernel_of, run_at
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: Lengths of rows, by the greatest: one, two, around tiles, primes, the greatest; fewer on host models.
 LENGTHS = {
     LONGEST: (1, 2, 7, 8, 9, 63, 64, 65, 255, 256, 257, LONGEST),
     FEW: (1, 2, 7, 8, 9, 15, 16, 17, FEW),
+    KEYS: (1, 2, 31, 32, 33, 65, KEYS),
 }
-QUICK = {LONGEST: (1, 67, LONGEST), FEW: (1, FEW)}
+QUICK = {LONGEST: (1, 67, LONGEST), FEW: (1, FEW), KEYS: (KEYS,)}
 #: What host models run only where all is asked; the graphs of all targets are tested by tests/extract.
-LONG = ("softmax of masked scores", "layer norm of open rows")
+LONG = ("softmax of masked scores", "layer norm of open rows", "attention")
 CASES = [
-    (name, target) for target in TARGETS for name in INNER if ALL or target == "uir-cpu" or name not in LONG
+    (name, target)
+    for target in TARGETS
+    for name in INNER
+    if (ALL or target == "uir-cpu" or name not in LONG) and not (target == "uir-cuda" and name in UNSHARED)
 ]
 #: How many rows, or batches, there are beside them, in turn.
 ROWS = (1, 2, 3, 5)

@@ -24,9 +24,10 @@ from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules import attention, contraction
-from uir_tvm.schedules.attention.flash import FlashTile, flash_function
+from uir_tvm.schedules.attention.flash import flash_function
 from uir_tvm.schedules.attention.folded import fold_heads
 from uir_tvm.schedules.attention.parts import read_parts
+from uir_tvm.schedules.attention.tile import FlashTile
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.bang.lower import lower as lower_bang
 from uir_tvm.target.cpu.library import TABLE as CPU

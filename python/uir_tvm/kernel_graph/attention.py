@@ -274,16 +274,15 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
     if len(dtypes) != 1 or not dtypes <= limits.dtypes:
         names = (", ".join(sorted(each)) for each in (dtypes, limits.dtypes))
         return "attention of {} is not fused, only of one of {}".format(*names)
-    if not limits.open_sizes and is_open((*found.query.shape, *found.key.shape)):
-        return "sizes are open, for which products and a softmax are kernels for all sizes"
     head = max(found.query.shape[-1], found.value.shape[-1])
     if head > limits.max_head:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"
-    rows = _rows(found)
-    if rows < limits.min_rows:
+    rows, keys = _rows(found), found.key.shape[-1]
+    # of open ones there may be many
+    if not is_open((rows,)) and rows < limits.min_rows:
         return f"{rows} rows on the same keys are too few: fused from {limits.min_rows}"
-    if found.key.shape[-1] < limits.min_keys:
-        return f"{found.key.shape[-1]} keys are too few: fused from {limits.min_keys}"
+    if not is_open((keys,)) and keys < limits.min_keys:
+        return f"{keys} keys are too few: fused from {limits.min_keys}"
     return ""
 
 

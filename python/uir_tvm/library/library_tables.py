@@ -24,15 +24,12 @@ class AttentionLimits:
         Fewest keys of a row.
     min_rows : int
         Fewest rows that share their keys: queries of a head, or with one query the heads on one head of keys.
-    open_sizes : bool
-        Whether batches, queries and keys may be open.
     """
 
     dtypes: frozenset[str]
     max_head: int
     min_keys: int = 1
     min_rows: int = 1
-    open_sizes: bool = True
 
 
 @attrs.frozen

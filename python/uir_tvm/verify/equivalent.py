@@ -307,9 +307,9 @@ class _Comparison:
         """Compare on one input."""
         self.side.check_time()
         between_graphs = isinstance(self.reference.source, IGraph)
-        specials = Specials(
-            not self.traits.converts, self.extreme, between_graphs, self.extreme or self.traits.overflows
-        )
+        infinite = not (self.traits.converts or self.traits.closes)
+        shifted = self.extreme or self.traits.overflows
+        specials = Specials(infinite, self.extreme, between_graphs, shifted)
         parameters = self.reference.side.parameters
         if method == FIELD_METHOD:
             arrays = field_arrays(parameters, seed)
@@ -393,6 +393,7 @@ def _traits(reference: EquivalenceReference, graph: IGraph) -> Traits:
         ours.approximate or theirs.approximate,
         ours.converts or theirs.converts,
         ours.overflows and theirs.overflows,
+        ours.closes or theirs.closes,
     )
 
 

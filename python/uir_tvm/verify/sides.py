@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -147,17 +148,21 @@ class Traits:
     overflows : bool
         There is an exponential, and nothing (a root, a contraction) whose error grows with the magnitudes:
         what keeps it from overflowing can be put to the test.
+    closes : bool
+        Exponentials of -inf are factors: what they are multiplied with may be left out, which only tells
+        where it is no number.
     """
 
     sums: bool
     approximate: bool
     converts: bool
     overflows: bool
+    closes: bool = False
 
 
 def traits(graph: IGraph) -> Traits:
     """The traits of a graph."""
-    sums = approximate = converts = exponential = grows = False
+    sums = approximate = converts = exponential = grows = product = closed = False
     for iop, _ in graph.walk():
         sums |= spec_of(iop).is_product or head(iop) in ("reduce.add", "reduce.mul")
         table: Any = {"unary": UNARY, "binary": BINARY}.get(iop.op, {})
@@ -165,8 +170,10 @@ def traits(graph: IGraph) -> Traits:
         approximate |= any(p.pointer.dtype in _NARROW for p in iop.slices())
         converts |= spec_of(iop).converts and iop.name in _FLOATS and iop.dtype not in _FLOATS
         exponential |= head(iop) in ("unary.exp", "unary.exp2")
+        product |= spec_of(iop).is_product
+        closed |= iop.op == "fill" and iop.attrs.get("value") == -math.inf
         grows |= spec_of(iop).is_product or head(iop) in ("unary.sqrt", "unary.rsqrt")
-    return Traits(sums, approximate, converts, exponential and not grows)
+    return Traits(sums, approximate, converts, exponential and not grows, exponential and product and closed)
 
 
 _NARROW = frozenset({"fp16", "bf16", "fp8e4m3", "fp8e5m2"})

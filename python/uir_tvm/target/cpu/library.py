@@ -23,8 +23,6 @@ TABLE = LibraryTable(
         "sigmoid": "sigmoid",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    attention=AttentionLimits(
-        dtypes=frozenset({"float32"}), max_head=128, min_rows=32, min_keys=32, open_sizes=False
-    ),
+    attention=AttentionLimits(dtypes=frozenset({"float32"}), max_head=128, min_rows=32, min_keys=32),
     adjustable=True,
 )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How attention in one pass over the keys is cut into tiles."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class FlashTile:
+    """How the work is cut.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a unit's tile.
+    keys : int
+        Keys of a block.
+    groups : int
+        Most groups.
+    units : int
+        Units of a group, which have neighbouring rows.
+    staged : bool
+        Whether blocks of keys and values are staged in sram, by the units of a group together.
+    stages : int
+        Blocks of keys in flight; 1 is none ahead.
+    whole_tiles : bool
+        Whether rows that do not exist are computed with zeros instead of left out: where registers are
+        computed whole anyway, masks cost more than they save.
+    turned : bool
+        Whether tiles lie in reg with rows along their columns: vectors of queries, to which one element of a
+        key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
+        sums are those of vectors.
+    leaves_out : bool
+        Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
+    """
+
+    rows: int
+    keys: int
+    groups: int
+    units: int = 1
+    staged: bool = False
+    stages: int = 1
+    whole_tiles: bool = False
+    turned: bool = False
+    leaves_out: bool = False

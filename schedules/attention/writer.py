@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes attention in one pass over the keys (`uir_tvm.schedules.attention.flash`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import tirx
+from tvm.ir import TensorLoad
+from uir_tvm.schedule import make_tir as t
+from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PIPELINE, ROWS
+from uir_tvm.schedule.representative import is_open
+from uir_tvm.schedule.wide_values import WIDE
+from uir_tvm.schedules.attention.diagonal import last_key
+from uir_tvm.schedules.attention.parts import Formula, Parts
+from uir_tvm.schedules.attention.tile import FlashTile
+from uir_tvm.schedules.attention.work import is_ragged, most_steps, work_of
+
+
+class FlashWriter:
+    """Writes one function."""
+
+    def __init__(self, func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> None:
+        self.func, self.parts, self.tile = func, parts, tile
+        self.buffers: list[Any] = []
+        self.rows, self.keys = min(tile.rows, parts.usual.rows), min(tile.keys, parts.usual.keys)
+        self.work = work_of(func, parts, tile, self.rows)
+        self.blocks = most_steps(func, parts.keys, self.keys)
+        self.beyond = last_key(parts.score) if tile.leaves_out else None
+        self.reached: Any | None = None
+
+    def write(self) -> tirx.PrimFunc:
+        """The whole function."""
+
+        def tile(batch: list[Any], first_row: Any) -> Any:
+            self.batch, self.first_row = batch, first_row
+            return self._tile()
+
+        return t.function(self.func, self.work.loops(tile), self.buffers)
+
+    def _buffer(self, name: str, shape: Sequence[int], dtype: str, scope: str = "local") -> Any:
+        made = tirx.decl_buffer([t.index(extent) for extent in shape], dtype, name, scope=scope)
+        self.buffers.append(made)
+        return made
+
+    # -- where things lie ---------------------------------------------------------------------
+    def _pair(self, row: Any, other: Any) -> tuple[Any, Any]:
+        """Extents, indices or loops of a tile in the order in which it lies."""
+        return (other, row) if self.tile.turned else (row, other)
+
+    def _load(self, buffer: Any, i: Any, other: Any) -> Any:
+        return t.load(buffer, *self._pair(i, other))
+
+    def _store(self, buffer: Any, i: Any, other: Any, value: Any) -> Any:
+        return t.store(buffer, self._pair(i, other), value)
+
+    # -- conditions ---------------------------------------------------------------------------
+    def _exists(self, i: Any) -> Any | None:
+        """Whether a row exists; None: always."""
+        ragged = is_ragged(self.parts.rows, self.rows * self.tile.units)
+        return self.first_row + i < self.parts.rows if ragged else None
+
+    def _row(self, i: Any) -> Any | None:
+        """Whether a row is computed; None: always."""
+        return self.reached if self.tile.whole_tiles else _and(self.reached, self._exists(i))
+
+    def _padded(self, condition: Any | None, value: Any) -> Any:
+        """A value that is read from memory where the condition holds, zero elsewhere."""
+        if condition is None or not self.tile.whole_tiles:
+            return value
+        return tirx.if_then_else(condition, value, tirx.const(0, str(value.ty)))
+
+    def _key(self, at: Any) -> Any | None:
+        return at < self.parts.keys if is_ragged(self.parts.keys, self.keys) else None
+
+    def _both(self, i: Any, at: Any) -> Any | None:
+        return _and(self._row(i), self._key(at))
+
+    # -- the tile -----------------------------------------------------------------------------
+    def _tile(self) -> Any:
+        parts, rows, keys = self.parts, self.rows, self.keys
+        dtype = (
+            str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
+        )
+        self.q = self._buffer("q", self._pair(rows, parts.head), dtype)
+        self.m, self.total = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
+        self.o = self._buffer("o", self._pair(rows, parts.width), WIDE)
+        self.s, self.x, self.w = (self._buffer(name, self._pair(rows, keys), WIDE) for name in "sxw")
+        self.n, self.a = (self._buffer(name, (rows,), WIDE) for name in ("n", "a"))
+        lowest = tirx.min_value(WIDE)
+        zero = tirx.const(0, WIDE)
+        before = [
+            self._rows("load_q", self.q, parts.head, self._query),
+            self._rows("lowest", self.m, None, lambda i: lowest),
+            self._rows("no_sum", self.total, None, lambda i: zero),
+            self._rows("no_output", self.o, parts.width, lambda i, c: zero),
+        ]
+        steps = self.blocks
+        note: dict[str, Any] = {LOOP: 1}
+        if self.tile.stages > 1 and steps >= self.tile.stages:
+            note[PIPELINE] = self.tile.stages
+        walk = t.loop("block", steps, self._block, note if steps > 1 else None)
+        return t.sequence([*before, walk, *self._end()])
+
+    def _query(self, i: Any, k: Any) -> Any:
+        value = self.parts.query(*self.batch, self.first_row + i, k)
+        return self._padded(self._exists(i), _bare(value))
+
+    def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
+        """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
+        if columns is not None:
+
+            def element(i: Any, j: Any) -> Any:
+                stmt = t.when(self._row(i), self._store(buffer, i, j, value(i, j)))
+                return t.block(name, stmt, {ROWS: 1})
+
+            return self._nest(("j", columns), element)
+
+        def single(i: Any) -> Any:
+            stmt = t.when(self._row(i), t.store(buffer, (i,), value(i)))
+            return t.block(name, stmt, {} if self.tile.turned else {ROWS: 1})
+
+        return t.nest([("i", self.rows)], single)
+
+    def _nest(self, other: tuple[str, int], body: Any) -> Any:
+        """``body(i, other)`` over the tile's rows and something else, in the order in which tiles lie."""
+        turned = self.tile.turned
+        return t.nest(self._pair(("i", self.rows), other), lambda a, b: body(b, a) if turned else body(a, b))
+
+    def _scores(self, name: str, first: Any, body: Any) -> Any:
+        """``body(i, j)`` over the rows and keys of a block."""
+
+        def inside(i: Any, j: Any) -> Any:
+            return t.block(name, t.when(self._both(i, first + j), body(i, j)), {ROWS: 1})
+
+        return self._nest(("j", self.keys), inside)
+
+    def _block(self, number: Any) -> Any:
+        """One block of keys."""
+        first = number * self.keys
+        parts, staging = self.parts, []
+        self.reached = first < parts.keys if is_open(parts.keys) else None
+        if self.beyond is not None:
+            self.reached = _and(self.reached, first <= self.first_row + (self.rows - 1) + self.beyond)
+        key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
+        value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
+        if self.tile.staged:
+            key, load_key = self._staged("k", key, parts.head, first)
+            value, load_value = self._staged("v", value, parts.width, first)
+            staging = [load_key, load_value]
+        s, x, w, m, n, a, total, o = self.s, self.x, self.w, self.m, self.n, self.a, self.total, self.o
+
+        def score(i: Any, j: Any) -> Any:
+            def read(node: Any) -> Any:
+                if node.source.name == parts.scores:
+                    return self._load(s, i, j)
+                return self._padded(_and(self._exists(i), self._key(first + j)), node)
+
+            return parts.score(*self.batch, self.first_row + i, first + j, load=read)
+
+        body = [
+            *staging,
+            self._scores("no_score", first, lambda i, j: self._store(s, i, j, tirx.const(0, WIDE))),
+            self._product(
+                "scores",
+                first,
+                s,
+                ("j", self.keys),
+                ("k", parts.head),
+                lambda i, j, k: _wide(self._load(self.q, i, k)) * _wide(key(j, k)),
+            ),
+            self._scores("argument", first, lambda i, j: self._store(x, i, j, score(i, j))),
+            self._rows("old_peak", n, None, lambda i: t.load(m, i)),
+            self._scores(
+                "peak", first, lambda i, j: t.store(n, (i,), tirx.max(t.load(n, i), self._load(x, i, j)))
+            ),
+            self._scores(
+                "weight",
+                first,
+                lambda i, j: self._store(w, i, j, tirx.exp(self._load(x, i, j) - t.load(n, i))),
+            ),
+            self._rows("rescale", a, None, lambda i: tirx.exp(t.load(m, i) - t.load(n, i))),
+            self._rows("old_sum", total, None, lambda i: t.load(total, i) * t.load(a, i)),
+            self._scores(
+                "sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + self._load(w, i, j))
+            ),
+            self._rows("old_output", o, parts.width, lambda i, c: self._load(o, i, c) * t.load(a, i)),
+            *self._weighted(first, value),
+            self._rows("new_peak", m, None, lambda i: t.load(n, i)),
+        ]
+        self.reached = None
+        return t.sequence(body)
+
+    def _weighted(self, first: Any, value: Any) -> list[Any]:
+        """o += w @ v, the weights as narrow as the function has them."""
+        parts, weights, before = self.parts, self.w, []
+        if parts.weight_dtype != WIDE:
+            weights = self._buffer("wn", self._pair(self.rows, self.keys), parts.weight_dtype)
+
+            def narrowed(i: Any, j: Any) -> Any:
+                return self._store(weights, i, j, self._load(self.w, i, j).astype(parts.weight_dtype))
+
+            before = [self._scores("round_weight", first, narrowed)]
+        product = self._product(
+            "output",
+            first,
+            self.o,
+            ("c", parts.width),
+            ("j", self.keys),
+            lambda i, c, j: _wide(self._load(weights, i, j)) * _wide(value(j, c)),
+        )
+        return [*before, product]
+
+    def _product(
+        self,
+        name: str,
+        first: Any,
+        total: Any,
+        column: tuple[str, int],
+        reduced: tuple[str, int],
+        factor: Any,
+    ) -> Any:
+        """``total[i, column] += factor(i, column, reduced)`` as a contraction."""
+
+        def body(i: Any, c: Any, k: Any) -> Any:
+            key = first + (c if column[0] == "j" else k)
+            stmt = self._store(total, i, c, self._load(total, i, c) + factor(i, c, k))
+            return t.block(name, t.when(self._both(i, key), stmt), {CONTRACT: 1})
+
+        return t.nest([("i", self.rows), column, reduced], body)
+
+    def _staged(self, name: str, form: Any, columns: int, first: Any) -> tuple[Any, Any]:
+        """A block of an operand in sram, of which each unit loads a part: reading, and loading."""
+        units = self.tile.units
+        share = math.ceil(self.keys / units)
+        example = form(t.index(0), t.index(0))
+        dtype = str(_bare(example).ty)
+        buffer = self._buffer(f"{name}_shared", (self.keys, columns), dtype, "shared")
+
+        def body(unit: Any, part: Any, column: Any) -> Any:
+            j = unit * share + part
+            condition = self._key(first + j)
+            if self.keys % units:
+                condition = _and(j < self.keys, condition)
+            return t.block(
+                f"load_{name}", t.when(condition, t.store(buffer, (j, column), _bare(form(j, column))))
+            )
+
+        def members(unit: Any) -> Any:
+            return t.nest(
+                [("part", share), ("column", columns)], lambda part, column: body(unit, part, column)
+            )
+
+        loading = t.loop("unit", units, members, {GROUP: units} if units > 1 else None)
+        return (lambda j, column: t.load(buffer, j, column)), loading
+
+    def _end(self) -> list[Any]:
+        """The sums, divided by those of the weights, through the epilogue to memory."""
+        parts, one = self.parts, tirx.const(1, WIDE)
+        inverse = self._buffer("inverse", (self.rows,), WIDE)
+
+        def divisor(i: Any) -> Any:
+            total = t.load(self.total, i)
+            return one / (tirx.Select(total == tirx.const(0, WIDE), one, total) if parts.safe else total)
+
+        def result(i: Any, c: Any) -> Any:
+            at = (*self.batch, self.first_row + i, c)
+
+            def read(node: Any) -> Any:
+                return (
+                    self._load(self.o, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+                )
+
+            indices = [form(*at) for form in parts.output.indices]
+            value = parts.output.value(*at, load=read)
+            return t.block("store", t.when(self._exists(i), t.store(parts.output.buffer, indices, value)))
+
+        return [
+            self._rows("inverse", inverse, None, divisor),
+            self._rows(
+                "scale", self.o, parts.width, lambda i, c: self._load(self.o, i, c) * t.load(inverse, i)
+            ),
+            t.nest([("i", self.rows), ("c", parts.width)], result),
+        ]
+
+
+def _and(a: Any | None, b: Any | None) -> Any | None:
+    """Both conditions; None is always true."""
+    return b if a is None else a if b is None else tirx.And(a, b)
+
+
+def _source(form: Formula) -> str:
+    return str(_bare(form.expr).ty)
+
+
+def _bare(expr: Any) -> Any:
+    """A read without the widening around it: what is staged stays as narrow as it is in memory."""
+    return expr.value if isinstance(expr, tirx.Cast) and isinstance(expr.value, TensorLoad) else expr
+
+
+def _wide(expr: Any) -> Any:
+    return expr if str(expr.ty) == WIDE else expr.astype(WIDE)
