@@ -61,3 +61,21 @@ def test_a_model_that_is_compiled_at_the_call(tmp_path: pathlib.Path) -> None:
     ):
         result = CliRunner().invoke(main, ["check", str(path), *options])
         assert result.exit_code == code and remedy in result.output, result.output
+
+
+def test_state_is_listed_before_and_after_compiling(tmp_path: pathlib.Path) -> None:
+    text = "g (float[4] x, float[4] past) => (float[4] y, float[4] present)"
+    text += " { present = Add(x, past) y = Exp(present) }"
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 18]>' + text), path)
+    line = "state past: float32[4], in place, writes 16 bytes a call"
+    for states in (["past"], ["past=present"]):
+        found = CliRunner().invoke(main, ["check", str(path), *(f"--state={each}" for each in states)])
+        assert found.exit_code == 0 and line in found.output
+    wrong = CliRunner().invoke(main, ["check", str(path), "--state", "present"])
+    assert wrong.exit_code == 2 and "INPUT=RESULT" in wrong.output
+    made = CliRunner().invoke(main, ["compile", str(path), "--state", "past", "-o", str(tmp_path / "m.uir")])
+    shown = CliRunner().invoke(main, ["inspect", str(tmp_path / "m.uir")])
+    assert made.exit_code == 0 and line in made.output and line in shown.output
+    said = json.loads(CliRunner().invoke(main, ["inspect", str(tmp_path / "m.uir"), "--json"]).output)
+    assert said["state"][0]["how"] == "in place" and said["state"][0]["written"] == 16

@@ -23,11 +23,12 @@ from .errors import (
     ValueNeededError,
     is_own_fault,
 )
+from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
 from .model_library import build_library, info_of, specs_of, with_host_code
-from .model_state import state_of
+from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
 from .open_size import SizeSpace
 from .options import DEFAULT_TARGET, CompileOptions
@@ -66,6 +67,7 @@ def compile(
     sizes: Sizes | None = None,
     values: Values = None,
     entry: str = "main",
+    state: Pairs | None = None,
     name: str | None = None,
     database: str | os.PathLike[str] | None = None,
     options: CompileOptions | None = None,
@@ -108,6 +110,10 @@ def compile(
     entry : str
         Of a Relax module, the function that is compiled; others are compiled as parts of it where it calls
         them. Tuples that it takes and returns are those of a call.
+    state : mapping of str to str, int or None, or True, optional
+        Inputs of an ONNX or Relax model that the executable keeps as state (docs/state.md), with the result,
+        by name or number, that is the next value of each; None for a parameter that kernels of a Relax module
+        update (``R.call_tir_inplace``). True: an ONNX decoder's ``past_key_values.*`` and ``present.*``.
     name : str, optional
         Name in reports; default: the file's or ``model``.
     database : str or Path, optional
@@ -140,7 +146,7 @@ def compile(
     if database is not None:
         options = attrs.evolve(options, database=pathlib.Path(database))
     label = name or model_name(model)
-    door = Door(args, kwargs, converters, strict, dynamic_shapes, entry)
+    door = Door(args, kwargs, converters, strict, dynamic_shapes, entry, state)
     try:
         made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
     except (ValueNeededError, DynamicShapeError) as error:
@@ -321,6 +327,9 @@ def _compile(
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
+    updated = updated_specs(mod) if graph is None else ()
+    if updated:
+        mod = held_last(mod)
     text = mod["main"].script()
     with kernel_graph.cuda_graph.asking(options.cuda_graph):
         lowered = timed("memory plan", lambda: kernel_graph.vm_passes(spec.target)(mod))
@@ -346,7 +355,7 @@ def _compile(
         relax=text,
         device=place.name,
         structure=None if structure is None else json.loads(structure),
-        state=() if graph is None else specs_of(graph, initial),
+        state=updated if graph is None else specs_of(graph, initial),
         positions=() if graph is None else graph.positions,
     )
     return Executable(library, info, graph, initial=initial)

@@ -17,11 +17,13 @@ from .cli_base import (
     emit,
     entry_option,
     global_options,
+    pairs_of,
     shape_option,
     shapes_of,
     size_option,
     sizes_of,
     state_of,
+    state_option,
     toolkit_options,
     value_option,
     values_of,
@@ -90,6 +92,7 @@ def main() -> None:
 )
 @value_option
 @entry_option
+@state_option
 @click.option(
     "--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here."
 )
@@ -160,6 +163,7 @@ def compile_command(
     specialized: tuple[str, ...],
     values: tuple[str, ...],
     entry: str,
+    states: tuple[str, ...],
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
     verify: bool,
@@ -228,6 +232,7 @@ def compile_command(
             sizes=sizes_of(sizes),
             values=values_of(values),
             entry=entry,
+            state=pairs_of(states),
             strict=strict,
             options=options,
             progress=notify,

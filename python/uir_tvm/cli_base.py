@@ -193,6 +193,27 @@ size_option = click.option(
 )
 
 
+#: What an ONNX or Relax model keeps from call to call.
+state_option = click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="INPUT=RESULT",
+    help="Keep an input (ONNX, Relax) as state: a result is its next value; `INPUT=`: kernels update it in "
+    "place; `past`: the names of decoders, past_key_values.* and present.*.",
+)
+
+
+def pairs_of(texts: tuple[str, ...]) -> dict[str, str | None] | bool | None:
+    """State by input, of options ``INPUT=RESULT``; True of ``past``, None where there are none."""
+    if "past" in texts:
+        return True
+    for text in texts:
+        if not text.partition("=")[0] or "=" not in text:
+            raise click.BadParameter(f"{text!r} is not INPUT=RESULT", param_hint="'--state'")
+    return {name: result or None for name, _, result in (text.partition("=") for text in texts)} or None
+
+
 def sizes_of(pairs: tuple[str, ...], option: str = "--size") -> dict[str, int]:
     """Sizes by name, of options ``NAME=37``; several may stand in one, with commas."""
     sizes = {}

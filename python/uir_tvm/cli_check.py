@@ -16,10 +16,12 @@ from .cli_base import (
     emit,
     entry_option,
     global_options,
+    pairs_of,
     shape_option,
     shapes_of,
     size_option,
     sizes_of,
+    state_option,
     value_option,
     values_of,
 )
@@ -35,6 +37,7 @@ from .options import DEFAULT_TARGET
 @size_option
 @value_option
 @entry_option
+@state_option
 @click.option(
     "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
 )
@@ -48,6 +51,7 @@ def check_command(
     sizes: tuple[str, ...],
     values: tuple[str, ...],
     entry: str,
+    states: tuple[str, ...],
     allow_torch: bool,
 ) -> None:
     """Say where each part of MODEL would run, before anything is compiled.
@@ -66,7 +70,13 @@ def check_command(
     from .support import supports
 
     found = supports(
-        model, target, shapes=shapes_of(shapes), sizes=sizes_of(sizes), values=values_of(values), entry=entry
+        model,
+        target,
+        shapes=shapes_of(shapes),
+        sizes=sizes_of(sizes),
+        values=values_of(values),
+        entry=entry,
+        state=pairs_of(states),
     )
     data = found.to_json()
 

@@ -122,6 +122,8 @@ def print_specialized(report: dict[str, Any]) -> None:
     OUT.print("inputs: " + "; ".join(report["inputs"]), markup=False, highlight=False)
     said = ", ".join(f"{name} {what}" for name, what in report["symbols"].items())
     OUT.print(f"open sizes: {said or 'none'}", markup=False, highlight=False)
+    for row in report["state"]:
+        OUT.print(f"  state {state_line(row)}", markup=False, highlight=False)
     rows = [
         {
             "sizes": ", ".join(f"{name}={size}" for name, size in row["sizes"].items()),

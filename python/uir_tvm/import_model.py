@@ -14,7 +14,15 @@ import tvm
 from tvm import tirx
 
 from . import pipeline
-from .errors import DynamicShapeError, FrontendError, ModelFormatError, OpenSizeError, first_line
+from .errors import (
+    DynamicShapeError,
+    FrontendError,
+    ModelFormatError,
+    OpenSizeError,
+    ValueNeededError,
+    first_line,
+)
+from .frontend.named_state import Pairs
 from .frontend.open_model import BoundAtOnce, OpenModel, SymbolicForm, has_open_sizes
 from .frontend.relax_symbols import OpenModule, is_open
 from .igraph import IGraph
@@ -45,6 +53,8 @@ class Door:
         Which axes of a module's arguments are of any size (``torch.export.export``).
     entry : str
         Of a Relax module, the function to compile.
+    state : mapping or bool, optional
+        Inputs that are state, and the results that are their next values (`frontend.named_state`).
     """
 
     args: Sequence[Any] | None = None
@@ -53,6 +63,7 @@ class Door:
     strict: bool = False
     dynamic_shapes: Any = None
     entry: str = "main"
+    state: Pairs | None = None
 
 
 def import_model(
@@ -71,19 +82,41 @@ def import_model(
     FrontendError
         See `uir_tvm.compile`.
     """
-    from . import kernel_graph
+    from . import frontend, kernel_graph
 
+    pairs = None if door is None else door.state
     try:
         mod = _imported(model, shapes, values, door or Door())
-    except DynamicShapeError as error:
+    except (DynamicShapeError, ValueNeededError) as error:
+        if pairs and not (sizes or shapes):
+            raise FrontendError(
+                "inputs are named as state of a model that leaves sizes or values open",
+                where=first_line(error),
+                need="fixed shapes",
+                remedy="fix them: shapes={...}, sizes={...}, values={...} (--shape, --size, --value)",
+            ) from error
+        if isinstance(error, ValueNeededError):
+            raise
         if error.model is None or not (sizes or shapes):
             raise
         mod = _bound(error.model, sizes or {}, shapes or {})
     else:
         if sizes:
             OpenSignature(()).known(sizes)
+    if pairs:
+        mod = frontend.named_state(mod, pairs, _results(model))
     # TVM's importers lower some operators themselves
     return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
+
+
+def _results(model: Any) -> list[str]:
+    """The names of an ONNX model's results; of others none."""
+    is_file = isinstance(model, str | pathlib.Path) and str(model).endswith(".onnx")
+    if not is_file and type(model).__module__.partition(".")[0] != "onnx":
+        return []
+    from .frontend.onnx.model_file import load
+
+    return [value.name for value in load(model).graph.output]
 
 
 def _bound(model: OpenModel, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]]) -> tvm.IRModule:

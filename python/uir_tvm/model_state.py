@@ -10,8 +10,12 @@ import attrs
 import tvm
 from tvm import relax
 
+from .errors import FrontendError
+
 #: Attribute of a Relax module: its `StateEntry` records.
 STATE = "uir.state"
+#: In the place of a result: kernels of the module update the parameter where it is.
+IN_KERNEL = -1
 #: How a tensor of the state gets its new value.
 IN_PLACE, COPIED, UNCHANGED = "in place", "copied", "unchanged"
 
@@ -25,7 +29,8 @@ class StateEntry:
     name : str
         As the model calls it.
     parameter, output : int
-        Places in ``main``: the parameter that has its value, the result that is its value after a call.
+        Places in ``main``: the parameter that has its value, the result that is its value after a call, or
+        `IN_KERNEL`.
     initial : tvm.runtime.Tensor
         Its value before the first call.
     """
@@ -65,7 +70,33 @@ def callers(mod: tvm.IRModule) -> tuple[list[str], int]:
     entries, main = state_of(mod), mod["main"]
     held = {each.parameter for each in entries}
     fields = len(main.ret_ty.fields) if isinstance(main.ret_ty, relax.TupleType) else 1
-    return [param.name for at, param in enumerate(main.params) if at not in held], fields - len(entries)
+    new = sum(each.output != IN_KERNEL for each in entries)
+    return [param.name for at, param in enumerate(main.params) if at not in held], fields - new
+
+
+def held_last(mod: tvm.IRModule) -> tvm.IRModule:
+    """A module of lowered calls, with the parameters behind all others that its kernels update as state."""
+    entries, main = state_of(mod), mod["main"]
+    if any(each.output != IN_KERNEL for each in entries):
+        raise FrontendError(
+            "a module that calls kernels keeps state in place alone",
+            where=", ".join(each.name for each in entries if each.output != IN_KERNEL),
+            need="parameters that R.call_tir_inplace updates",
+            remedy="state={input: None}",
+        )
+    held = [main.params[each.parameter] for each in entries]
+    others = [param for at, param in enumerate(main.params) if at not in {e.parameter for e in entries}]
+    made = relax.Function([*others, *held], main.body, main.ret_ty, main.is_pure, main.attrs)
+    return tvm.IRModule({**dict(mod.functions_items()), mod.get_global_var("main"): made}, attrs=mod.attrs)
+
+
+def updated_specs(mod: tvm.IRModule) -> tuple[StateSpec, ...]:
+    """The state of such a module; how much of it a call writes is its kernels' affair."""
+    rows = [(each.name, each.initial) for each in state_of(mod)]
+    return tuple(
+        StateSpec(name, value.shape, str(value.dtype), IN_PLACE, written=value.numpy().nbytes)
+        for name, value in rows
+    )
 
 
 def _shape(given: Iterable[int]) -> tuple[int, ...]:

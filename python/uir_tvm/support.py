@@ -18,6 +18,7 @@ from .errors import (
     ValueNeededError,
     first_line,
 )
+from .frontend.named_state import Pairs
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
 from .model_state import StateSpec, rows_of
@@ -135,6 +136,7 @@ def supports(
     sizes: Sizes | None = None,
     values: Values = None,
     entry: str = "main",
+    state: Pairs | None = None,
     name: str | None = None,
     options: CompileOptions | None = None,
 ) -> Support:
@@ -145,8 +147,8 @@ def supports(
 
     Parameters
     ----------
-    model, target, args, kwargs, converters, strict, dynamic_shapes, shapes, sizes, values, entry, name,
-    options
+    model, target, args, kwargs, converters, strict, dynamic_shapes, shapes, sizes, values, entry, state,
+    name, options
         As of `uir_tvm.compile`.
 
     Returns
@@ -164,13 +166,13 @@ def supports(
     spec = registry.resolve(target, options.device)
     label = name or model_name(model)
     try:
-        door = Door(args, kwargs, converters, strict, dynamic_shapes, entry)
+        door = Door(args, kwargs, converters, strict, dynamic_shapes, entry, state)
         mod = import_model(model, shapes, values, door, sizes)
-        rows, state = _rows(mod, spec.target, options)
+        rows, kept = _rows(mod, spec.target, options)
     except UirError as error:
         return Support(label, spec.name, _refusals(error), error)
     order = list(PLACES)[::-1]
-    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))), state=state)
+    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))), state=kept)
 
 
 def _refusals(error: UirError) -> tuple[SupportRow, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import MissingPackageError
 from .flat_module import flat_module
+from .named_state import named_state
 from .normalize import normalize
 
 _LAZY = {
@@ -34,6 +35,7 @@ __all__ = [
     "from_prim_func",
     "from_relay",
     "from_torch",
+    "named_state",
     "normalize",
     "run_onnx",
     "weights_of",

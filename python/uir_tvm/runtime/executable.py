@@ -120,6 +120,8 @@ class Executable:
         self.kernel_graph = kernel_graph
         self.source = source
         self.initial = tuple(initial)
+        #: Gives the state where it is that of several executables.
+        self._shared_state: Callable[[], ModelState] | None = None
         spec = registry.get(info.target.partition(":")[0])
         self._place = spec.place(info.device)
         self._returns_tuple = True
@@ -167,6 +169,10 @@ class Executable:
     @functools.cached_property
     def state(self) -> ModelState:
         """What calls leave changed for the next one, by name; empty where the model has no state."""
+        return self.own_state() if self._shared_state is None else self._shared_state()
+
+    def own_state(self) -> ModelState:
+        """State of its own, as it begins."""
         return ModelState(self.info.state, self.initial, self.device, self.info.name)
 
     def reset(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 import weakref
 from typing import Any
@@ -41,16 +42,20 @@ class HoldsState:
             Nothing is compiled yet: nobody knows what it has.
         """
         if self._state is None:
-            programs = [each.executable for each in self._programs.programs if each.executable is not None]
-            made = [*(each.executable for each in self._whole.values()), *programs]
+            made = self._made_so_far()
             if not made:
                 raise StateError(
                     "The model is compiled at the call: what state it has is not known yet.",
                     need="code for some sizes",
                     remedy="call it first, or compile with CompileOptions(specialize=[{symbol: size}])",
                 )
-            self._state = made[0].state
+            self._state = made[0].own_state()
         return self._state
+
+    def _made_so_far(self) -> list[Executable]:
+        """What is compiled; all have the same state."""
+        programs = [each.executable for each in self._programs.programs if each.executable is not None]
+        return [*(each.executable for each in self._whole.values()), *programs]
 
     def reset(self) -> None:
         """Give the state its initial values."""
@@ -81,13 +86,18 @@ class HoldsState:
         return made
 
     def _with_state(self, executable: Executable) -> Executable:
-        """An executable that works on this one's state."""
+        """An executable that works on this one's state, which is made when it is first needed."""
         if executable.info.state:
-            if self._state is None:
-                self._state = executable.state
-            vars(executable)["state"] = self._state.ordered([each.name for each in executable.info.state])
+            vars(executable).pop("state", None)
+            executable._shared_state = functools.partial(self._state_like, executable)
         return executable
+
+    def _state_like(self, executable: Executable) -> ModelState:
+        if self._state is None:
+            self._state = executable.own_state()
+        return self._state.ordered([each.name for each in executable.info.state])
 
     def _state_rows(self) -> list[Any]:
         """Of a report."""
-        return [] if self._state is None else rows_of(tuple(self._state.specs.values()))
+        made = self._made_so_far()
+        return rows_of(made[0].info.state) if made else []
