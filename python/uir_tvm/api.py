@@ -19,13 +19,14 @@ from . import pipeline, threads
 from .dump_files import write_dump
 from .errors import (
     DynamicShapeError,
+    FrontendError,
     ShapeError,
     ValueNeededError,
     is_own_fault,
 )
 from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
-from .import_model import Door, Shapes, Values, import_model, model_name
+from .import_model import Door, Shapes, Values, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .model_library import build_library, info_of, specs_of, with_host_code
 from .model_state import held_last, state_of, updated_specs
@@ -33,6 +34,7 @@ from .one_at_a_time import one_at_a_time
 from .open_size import SizeSpace
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, ModelInfo
+from .runtime.growing_state import GrowingExecutable, growing
 from .runtime.open_kernels import OpenKernels
 from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable
@@ -72,7 +74,7 @@ def compile(
     database: str | os.PathLike[str] | None = None,
     options: CompileOptions | None = None,
     progress: Progress | None = None,
-) -> Executable | SpecializedExecutable:
+) -> Executable | SpecializedExecutable | GrowingExecutable:
     """Compile a model for a uir target.
 
     Parameters
@@ -125,11 +127,11 @@ def compile(
 
     Returns
     -------
-    Executable or SpecializedExecutable
-        The latter for a model that leaves sizes or values open: it compiles at the call for what it is given,
-        and has ``options.specialize`` already. Callable with NumPy arrays or torch tensors. One of a model of
-        PyTorch takes the module's own arguments, by place or by name, and returns what the module returns,
-        nested as there.
+    Executable, SpecializedExecutable or GrowingExecutable
+        The second for a model that leaves sizes or values open: it compiles at the call for what it is given,
+        and has ``options.specialize`` already; the third where ``state`` names inputs of such a model.
+        Callable with NumPy arrays or torch tensors. One of a model of PyTorch takes the module's own
+        arguments, by place or by name, and returns what the module returns, nested as there.
 
     Raises
     ------
@@ -173,7 +175,27 @@ def compile(
     )
     for chosen in options.specialize:
         exe.make(chosen)
-    return exe
+    return growing(exe, *_pairs(opened, state, model)) if state else exe
+
+
+def _pairs(opened: OpenModel, state: Pairs, model: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """Inputs that grow, each with its result, of an ONNX model; and the names of its results.
+
+    Raises
+    ------
+    FrontendError
+        It is no ONNX model, or has not these names.
+    """
+    from .frontend.named_state import pairs_by_name
+
+    results = results_of(model)
+    if not results:
+        raise FrontendError(
+            "inputs are named as state of a model that leaves sizes open",
+            need="fixed shapes, or an ONNX model",
+            remedy="fix them: shapes={...}, sizes={...} (--shape, --size)",
+        )
+    return pairs_by_name(state, [each.name for each in opened.signature.inputs], results), results
 
 
 def _programs(target: str | tvm.target.Target, options: CompileOptions) -> SymbolicPrograms:

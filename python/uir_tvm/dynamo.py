@@ -103,6 +103,7 @@ class TorchBackend:
             options=self.compile_options,
             name="graph",
         )
+        assert isinstance(exe, Executable | SpecializedExecutable), "graphs of PyTorch name no state"
         self.executables.append(exe)
         return exe
 

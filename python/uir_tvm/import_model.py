@@ -14,14 +14,7 @@ import tvm
 from tvm import tirx
 
 from . import pipeline
-from .errors import (
-    DynamicShapeError,
-    FrontendError,
-    ModelFormatError,
-    OpenSizeError,
-    ValueNeededError,
-    first_line,
-)
+from .errors import DynamicShapeError, FrontendError, ModelFormatError, OpenSizeError, first_line
 from .frontend.named_state import Pairs
 from .frontend.open_model import BoundAtOnce, OpenModel, SymbolicForm, has_open_sizes
 from .frontend.relax_symbols import OpenModule, is_open
@@ -87,16 +80,7 @@ def import_model(
     pairs = None if door is None else door.state
     try:
         mod = _imported(model, shapes, values, door or Door())
-    except (DynamicShapeError, ValueNeededError) as error:
-        if pairs and not (sizes or shapes):
-            raise FrontendError(
-                "inputs are named as state of a model that leaves sizes or values open",
-                where=first_line(error),
-                need="fixed shapes",
-                remedy="fix them: shapes={...}, sizes={...}, values={...} (--shape, --size, --value)",
-            ) from error
-        if isinstance(error, ValueNeededError):
-            raise
+    except DynamicShapeError as error:
         if error.model is None or not (sizes or shapes):
             raise
         mod = _bound(error.model, sizes or {}, shapes or {})
@@ -104,12 +88,12 @@ def import_model(
         if sizes:
             OpenSignature(()).known(sizes)
     if pairs:
-        mod = frontend.named_state(mod, pairs, _results(model))
+        mod = frontend.named_state(mod, pairs, results_of(model))
     # TVM's importers lower some operators themselves
     return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
 
 
-def _results(model: Any) -> list[str]:
+def results_of(model: Any) -> list[str]:
     """The names of an ONNX model's results; of others none."""
     is_file = isinstance(model, str | pathlib.Path) and str(model).endswith(".onnx")
     if not is_file and type(model).__module__.partition(".")[0] != "onnx":

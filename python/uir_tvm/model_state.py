@@ -17,7 +17,7 @@ STATE = "uir.state"
 #: In the place of a result: kernels of the module update the parameter where it is.
 IN_KERNEL = -1
 #: How a tensor of the state gets its new value.
-IN_PLACE, COPIED, UNCHANGED = "in place", "copied", "unchanged"
+IN_PLACE, COPIED, UNCHANGED, GROWS = "in place", "copied", "unchanged", "grows"
 
 
 @attrs.frozen(eq=False)
@@ -113,7 +113,8 @@ class StateSpec:
         As the model calls and declares it.
     how : str
         ``in place``: a call writes what it changes, where it is. ``copied``: the new value, or the old one
-        for what still reads it, is written elsewhere first. ``unchanged``.
+        for what still reads it, is written elsewhere first. ``unchanged``. ``grows``: the new value is
+        another tensor, which the next call is given.
     why : str
         Why something is copied; empty where nothing is.
     written, copied : int

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
-from uir_tvm.errors import FrontendError, PositionError
+from uir_tvm.errors import ArtifactError, FrontendError, PositionError, ShapeError
 
 LENGTH = 6
 NAMES = {"past_key_values.0.key": "present.0.key", "past_key_values.0.value": "present.0.value"}
@@ -84,9 +84,48 @@ def test_names_that_are_none_are_refused(state: Any, message: str) -> None:
     assert not found and isinstance(found.error, FrontendError) and message in found.error.what
 
 
-def test_open_sizes_are_refused() -> None:
-    with pytest.raises(FrontendError, match="leaves sizes or values open"):
-        uir_tvm.compile(decoder("past"), state=True)
+def growing() -> onnx.ModelProto:
+    """A decoder as exporters write it: its present is the past with the new rows behind it."""
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[b, n, 3] x, float[b, past, 3] past_0) => (float[b, n, 3] y, float[b, all, 3] present_0) {
+        present_0 = Concat<axis=1>(past_0, x)
+        turned = Transpose<perm=[0, 2, 1]>(present_0)
+        scores = MatMul(x, turned)
+        weights = Softmax<axis=-1>(scores)
+        y = MatMul(weights, present_0)
+    }"""
+    return onnx.parser.parse_model(text)
+
+
+def test_a_past_that_grows_is_handed_over() -> None:
+    exe = uir_tvm.compile(growing(), state=True)
+    assert [spec.name for spec in exe.info.inputs] == ["x"]
+    rng, seen = np.random.default_rng(0), np.zeros((2, 0, 3), "float32")
+    for count in (3, 1, 1, 1):
+        x = rng.standard_normal((2, count, 3)).astype("float32")
+        seen = np.concatenate([seen, x], 1)
+        scores = np.exp(x @ seen.transpose(0, 2, 1))
+        want = scores / scores.sum(-1, keepdims=True) @ seen
+        np.testing.assert_allclose(exe(x), want, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(exe.state["past_0"], seen)
+    other = exe.clone()
+    with pytest.raises(ShapeError):
+        exe(x[:, :, :2])
+    exe.reset()
+    assert exe.state["past_0"].shape == (0, 0, 3) and other.state["past_0"].shape == (2, 6, 3)
+    np.testing.assert_allclose(exe(x), x, rtol=1e-5)
+    assert [row["how"] for row in exe.report()["state"]] == ["grows"]
+    exe.state["past_0"] = seen
+    np.testing.assert_array_equal(exe(x), other(x))
+    with pytest.raises(ShapeError, match="cannot be set"):
+        exe.state["past_0"] = seen[0]
+    with pytest.raises(ArtifactError, match="grows its state"):
+        exe.save("model.uir")
+    with pytest.raises(FrontendError, match="no result 'later'"):
+        uir_tvm.compile(growing(), state={"past_0": "later"})
+
+
+def test_open_sizes_may_be_fixed() -> None:
     assert uir_tvm.supports(decoder("past"), state=True, sizes={"past": 4}).state[0].shape == (1, 2, 4, 3)
 
 

@@ -66,16 +66,36 @@ def named_state(mod: tvm.IRModule, pairs: Pairs, outputs: Sequence[str] = ()) ->
     return with_state(mod, entries)
 
 
+def pairs_by_name(
+    pairs: Pairs, inputs: Sequence[str], outputs: Sequence[str]
+) -> Mapping[str, str | int | None]:
+    """Pairs of a model that leaves sizes open, whose shapes are only known when it is called.
+
+    Raises
+    ------
+    FrontendError
+        A name that is none, or no result for an input.
+    """
+    found = _named(pairs, inputs, outputs)
+    for name, result in found.items():
+        if name not in inputs:
+            raise _no(f"input {name!r}", inputs)
+        known = result in outputs if isinstance(result, str) else result in range(len(outputs))
+        if not known:
+            raise _no(f"result {result!r}", outputs)
+    return found
+
+
 def _named(pairs: Pairs, inputs: Sequence[str], results: Sequence[str]) -> Mapping[str, str | int | None]:
     """Pairs by name; those that are conventional where they are asked for."""
     if isinstance(pairs, Mapping):
         return pairs
     plain = {_plain(result): result for result in results}
     found = {
-        name: plain[after + name[len(before) :]]
+        name: plain[after + _plain(name)[len(before) :]]
         for before, after in reversed(CONVENTIONS)
         for name in inputs
-        if name.startswith(before) and after + name[len(before) :] in plain
+        if name.startswith(before) and after + _plain(name)[len(before) :] in plain
     }
     if pairs and not found:
         raise FrontendError(

@@ -49,6 +49,7 @@ class _Expression:
         shown = {
             "view": [[e for e, _ in atoms], [s for _, s in atoms], view.layout.offset, list(view.shape)],
             "dtype": base.dtype,
+            "size": base.size,
         }
         op = base.producer
         if base in self.inputs:

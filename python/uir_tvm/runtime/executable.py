@@ -26,7 +26,7 @@ from . import opaque
 from .artifact_member import Source
 from .executable_state import ModelState, check_same_state
 from .modelled import Times, recording
-from .position_checks import check_positions
+from .position_checks import PositionChecks
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
 
@@ -167,6 +167,10 @@ class Executable:
         return self._vm["main"]
 
     @functools.cached_property
+    def _positions(self) -> PositionChecks:
+        return PositionChecks(self.info.positions, self.info.name)
+
+    @functools.cached_property
     def state(self) -> ModelState:
         """What calls leave changed for the next one, by name; empty where the model has no state."""
         return self.own_state() if self._shared_state is None else self._shared_state()
@@ -264,7 +268,7 @@ class Executable:
         state, main = self.state, self._main
         with state.lock:
             state.check()
-            check_positions(self.info.positions, inputs, state, self.info.name)
+            self._positions.check(inputs, state)
             try:
                 return main(*given, *state.tensors)
             except BaseException as error:
