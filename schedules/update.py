@@ -23,7 +23,9 @@ from uir_tvm.schedules.demo import Example
 def matches(sch: Schedule) -> bool:
     """Injective blocks, the last of which stores where data says, in any order."""
     blocks = leaf_blocks(sch)
-    return all(block.is_injective for block in blocks) and SCATTERS in blocks[-1].stmt.annotations
+    if not blocks or not all(block.is_injective for block in blocks):
+        return False
+    return SCATTERS in blocks[-1].stmt.annotations
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:

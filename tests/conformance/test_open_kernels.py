@@ -23,6 +23,7 @@ CASES = [(name, target) for target in TARGETS for name in OPEN if ALL or target 
 WITHOUT = {
     "attention": "its length is an inner dimension: test_open_rows has it",
     "phases": "it reduces over the open dimension",
+    "update": "what it does not write keeps its values: tests/runtime/test_executable_state.py has it",
     "fallback": "a loop of open length on one unit",
 }
 
