@@ -207,8 +207,16 @@ def _attended(causal: bool) -> Callable[..., np.ndarray]:
     return reference
 
 
+#: One query of six heads to the valid part of a cache of two, whose keys units share.
+CACHED = OpenFunction(
+    "attention",
+    [(1, 6, 1, 16), (1, 2, "s", 16), (1, 2, "s", 16)],
+    _attention(causal=False),
+    _attended(causal=False),
+    ranges={"s": (1, 2000)},
+)
 #: Operators without such a kernel where the units of a group share what they read.
-UNSHARED = ("attention",)
+UNSHARED = ("attention", "attention to a prefix")
 #: Operators with several open sizes, of which products are strides.
 INNER: dict[str, OpenFunction] = {
     "bias of open length": OpenFunction(

@@ -58,6 +58,8 @@ class AttentionSpace:
         Whether vectors run along rows where there are some (`FlashTile`).
     leaves_out : bool
         See `FlashTile`.
+    part_keys : int
+        Keys at least of a unit that shares those of a batch with others; 0: none do.
     """
 
     rows: int
@@ -70,6 +72,7 @@ class AttentionSpace:
     least_rows: int = 1
     turned: bool = False
     leaves_out: bool = False
+    part_keys: int = 0
 
 
 #: Kind of hardware -> its tiles (`uir_tvm.target.record`).
@@ -80,8 +83,10 @@ def _space(hw: HardwareModel) -> AttentionSpace:
     return ATTENTION_SPACES.get(str(hw.kind)) or ATTENTION_SPACES[USUAL]
 
 
+#: Keys of a block where vectors run along them.
+KEYS_OF_FEW_ROWS = 256
 #: Rows from which on vectors run along them, and how much more work than the least larger tiles may be.
-TURNED_ABOVE, PADDING = 4, 1.07
+TURNED_ABOVE, PADDING = 8, 1.07
 #: What a unit moves to sram at a time: more than half of its registers may be on the way.
 STAGED_BYTES = 12 * 1024
 
@@ -152,6 +157,8 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     ):
         keys = max(16, keys // 2)
     turned = space.turned and parts.usual.rows > TURNED_ABOVE
+    if space.turned and not turned:
+        keys = min(KEYS_OF_FEW_ROWS, parts.usual.keys)
     if turned:
         # of open queries there may be few, for which vectors stay empty
         rows = (
@@ -167,8 +174,34 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         stages -= 1
     groups = space.groups or product_groups(hw, units)
     return FlashTile(
-        rows, keys, groups, units, staged, stages, space.whole_tiles or turned, turned, space.leaves_out
+        rows,
+        keys,
+        groups,
+        units,
+        staged,
+        stages,
+        space.whole_tiles or turned,
+        turned,
+        space.leaves_out,
+        _key_parts(parts, rows, keys, groups, space),
     )
+
+
+#: What a barrier of all units and combining take, in blocks of keys.
+COMBINING = 2
+
+
+def _key_parts(parts: Parts, rows: int, keys: int, groups: int, space: AttentionSpace) -> int:
+    """Units that share the keys of a batch: what takes the fewest blocks, where one tile has all rows."""
+    most = parts.usual.keys // max(keys, space.part_keys) if space.part_keys else 1
+    if most < 2 or any(map(is_open, (*parts.batch, parts.rows))) or parts.usual.rows > rows:
+        return 1
+    sets, blocks = math.prod(parts.batch), math.ceil(parts.usual.keys / keys)
+
+    def cost(count: int) -> int:
+        return math.ceil(sets * count / groups) * math.ceil(blocks / count) + COMBINING * (count > 1)
+
+    return min(range(1, min(most, groups) + 1), key=lambda count: (cost(count), count))
 
 
 def _lanes(hw: HardwareModel) -> int:

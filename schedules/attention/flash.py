@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from tvm import tirx
 from uir_tvm.schedules.attention.parts import Parts
+from uir_tvm.schedules.attention.split import SplitWriter
 from uir_tvm.schedules.attention.tile import FlashTile
 from uir_tvm.schedules.attention.writer import FlashWriter
 
@@ -52,4 +53,5 @@ def flash_function(func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> tirx.P
     PrimFunc
         As extraction reads it, annotated (`annotations`).
     """
-    return FlashWriter(func, parts, tile).write()
+    writer = SplitWriter if tile.parts > 1 else FlashWriter
+    return writer(func, parts, tile).write()

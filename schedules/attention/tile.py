@@ -31,6 +31,9 @@ class FlashTile:
         Whether tiles lie in reg with rows along their columns: vectors of queries, to which one element of a
         key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
         sums are those of vectors.
+    parts : int
+        Units that share the keys of a batch: each has every so-manieth block, and what they found is combined
+        after a barrier of all.
     leaves_out : bool
         Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
     """
@@ -44,3 +47,4 @@ class FlashTile:
     whole_tiles: bool = False
     turned: bool = False
     leaves_out: bool = False
+    parts: int = 1

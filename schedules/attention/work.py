@@ -47,7 +47,7 @@ def most_steps(func: tirx.PrimFunc, extent: Any, size: int) -> int:
     return math.ceil(most / size)
 
 
-def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> _Numbered | _Open | _Walked:
+def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Numbered | _Open | _Walked:
     """How the tiles of a function are dealt.
 
     Raises
@@ -55,6 +55,12 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> _N
     RecipeError
         Several axes of the batch are open, or sizes are and units of a group share keys.
     """
+    if tile.staged and any(map(is_open, (*parts.batch, parts.rows, parts.keys))):
+        raise RecipeError(
+            "The units of a group share keys, and sizes are open.",
+            need="units that have keys of their own",
+            remedy="fix the sizes of batch, queries and keys: the kernel is then compiled for each of them",
+        )
     opened = sum(map(is_open, parts.batch))
     if opened > 1:
         raise RecipeError(
@@ -63,13 +69,10 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> _N
             limit=" x ".join(map(str, parts.batch)),
         )
     if not opened and not is_open(parts.rows):
-        return _Numbered(parts, tile, rows)
-    if tile.units > 1:
-        raise RecipeError(
-            "The units of a group share keys, and sizes are open.",
-            need="units that have keys of their own",
-            remedy="fix the sizes of the batch and of queries: the kernel is then compiled for each of them",
-        )
+        step = rows * tile.units
+        tiles = math.ceil(parts.rows / step)
+        groups = min(math.prod(parts.batch) * tiles, tile.groups)
+        return Numbered((*parts.batch, tiles), groups, rows, tile.units)
     if not opened and math.prod(parts.batch) < tile.groups:
         return _Open(parts, rows)
     return _Walked(parts, rows, most_steps(func, parts.rows, rows))
@@ -87,19 +90,18 @@ def _unravelled(number: Any, extents: Sequence[Any]) -> list[Any]:
 
 
 @attrs.frozen(eq=False)
-class _Numbered:
-    """All tiles of all batches in a row, dealt to groups in turns."""
+class Numbered:
+    """All tiles of all batches in a row, dealt to groups in turns: the last of ``extents`` are tiles."""
 
-    parts: Parts
-    tile: FlashTile
+    extents: tuple[int, ...]
+    groups: int
     rows: int
+    units: int = 1
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
-        units, step = self.tile.units, self.rows * self.tile.units
-        tiles = math.ceil(self.parts.rows / step)
-        sets = math.prod(self.parts.batch) * tiles
-        groups = min(sets, self.tile.groups)
+        units, groups, step, tiles = self.units, self.groups, self.rows * self.units, self.extents[-1]
+        sets = math.prod(self.extents)
         turns = math.ceil(sets / groups)
 
         def unit(pid: Any) -> Any:
@@ -108,7 +110,7 @@ class _Numbered:
 
             def turn(lid: Any) -> Any:
                 number = group * turns + lid if turns > 1 else group
-                *batch, tile = _unravelled(number, (*self.parts.batch, tiles))
+                *batch, tile = _unravelled(number, self.extents)
                 first = tile * step if tiles > 1 else t.index(0)
                 if units > 1:
                     first = first + member * self.rows

@@ -30,6 +30,8 @@ class FlashWriter:
         self.blocks = most_steps(func, parts.keys, self.keys)
         self.beyond = last_key(parts.score) if tile.leaves_out else None
         self.reached: Any | None = None
+        #: Whether the last round of the walk may have no block.
+        self.uneven = False
 
     def write(self) -> tirx.PrimFunc:
         """The whole function."""
@@ -80,29 +82,37 @@ class FlashWriter:
 
     # -- the tile -----------------------------------------------------------------------------
     def _tile(self) -> Any:
+        return t.sequence([self._rows_of_queries(), *self._begin(), self._walk(self.blocks), *self._end()])
+
+    def _rows_of_queries(self) -> Any:
+        """Queries on chip, and room for scores."""
         parts, rows, keys = self.parts, self.rows, self.keys
         dtype = (
             str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
         )
         self.q = self._buffer("q", self._pair(rows, parts.head), dtype)
-        self.m, self.total = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
-        self.o = self._buffer("o", self._pair(rows, parts.width), WIDE)
         self.s, self.x, self.w = (self._buffer(name, self._pair(rows, keys), WIDE) for name in "sxw")
-        self.n, self.a = (self._buffer(name, (rows,), WIDE) for name in ("n", "a"))
-        lowest = tirx.min_value(WIDE)
-        zero = tirx.const(0, WIDE)
-        before = [
-            self._rows("load_q", self.q, parts.head, self._query),
-            self._rows("lowest", self.m, None, lambda i: lowest),
+        return self._rows("load_q", self.q, parts.head, self._query)
+
+    def _begin(self, name: str = "") -> list[Any]:
+        """Nothing summed yet."""
+        width, zero = self.parts.width, tirx.const(0, WIDE)
+        self.m, self.total, self.n, self.a = (
+            self._buffer(name + each, (self.rows,), WIDE) for each in "mlna"
+        )
+        self.o = self._buffer(f"{name}o", self._pair(self.rows, width), WIDE)
+        return [
+            self._rows("lowest", self.m, None, lambda i: tirx.min_value(WIDE)),
             self._rows("no_sum", self.total, None, lambda i: zero),
-            self._rows("no_output", self.o, parts.width, lambda i, c: zero),
+            self._rows("no_output", self.o, width, lambda i, c: zero),
         ]
-        steps = self.blocks
+
+    def _walk(self, steps: int) -> Any:
+        """All blocks of keys, or every so-manieth."""
         note: dict[str, Any] = {LOOP: 1}
         if self.tile.stages > 1 and steps >= self.tile.stages:
             note[PIPELINE] = self.tile.stages
-        walk = t.loop("block", steps, self._block, note if steps > 1 else None)
-        return t.sequence([*before, walk, *self._end()])
+        return t.loop("block", steps, self._block, note if steps > 1 else None)
 
     def _query(self, i: Any, k: Any) -> Any:
         value = self.parts.query(*self.batch, self.first_row + i, k)
@@ -137,11 +147,15 @@ class FlashWriter:
 
         return self._nest(("j", self.keys), inside)
 
+    def _first_key(self, number: Any) -> Any:
+        """The first key of a block of the walk."""
+        return number * self.keys
+
     def _block(self, number: Any) -> Any:
         """One block of keys."""
-        first = number * self.keys
+        first = self._first_key(number)
         parts, staging = self.parts, []
-        self.reached = first < parts.keys if is_open(parts.keys) else None
+        self.reached = first < parts.keys if is_open(parts.keys) or self.uneven else None
         if self.beyond is not None:
             self.reached = _and(self.reached, first <= self.first_row + (self.rows - 1) + self.beyond)
         key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731

@@ -23,6 +23,7 @@ from uir_tvm.library.library_tables import AttentionLimits
 from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
+from uir_tvm.schedule.begin import begin
 from uir_tvm.schedules import attention, contraction
 from uir_tvm.schedules.attention.flash import flash_function
 from uir_tvm.schedules.attention.folded import fold_heads
@@ -35,6 +36,7 @@ from uir_tvm.target.cpu.passes import PASSES as CPU_PASSES
 from uir_tvm.verify import equivalent
 
 from tests.extracted import extracted
+from tests.open_functions import CACHED
 
 from ..kernel_graph.programs import module
 
@@ -144,6 +146,57 @@ def test_the_kernel_of_a_cpu_is_right(name: str) -> None:
     group = heads // kv_heads
     want = masked_reference(q, k.repeat(group, 1), v.repeat(group, 1), seen)
     np.testing.assert_allclose(np.asarray(result).reshape(want.shape), want, atol=5e-6)
+
+
+def test_units_share_the_keys_of_few_rows() -> None:
+    """As many as pay for combining what they found, and none where there are batches for all of them."""
+    for kind, heads, keys, count in (
+        ("bang", (8, 2), 1024, 8),
+        ("bang", (8, 8), 512, 1),
+        ("cpu", (3, 3), 2000, 2),
+    ):
+        parts = fold_heads(read_parts(Schedule(kernel(heads, 1, keys, 16), debug_mask="none")))
+        assert attention.tile_of(parts, MODELS[kind]).parts == count
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("cpu", "float32"), ("bang", "float16"), ("ascend", "float16")])
+def test_what_units_found_of_the_keys_is_combined(kind: str, dtype: str) -> None:
+    """Parts of which the last has a block less, and one that the mask closes all over."""
+    heads, keys, head = 2, 700, 16
+    func = kernel((heads, 1), 1, keys, head, dtype)
+    model = MODELS.get(kind, ASCEND)
+    parts = fold_heads(read_parts(Schedule(func, debug_mask="none")))
+    tile = attrs.evolve(attention.tile_of(parts, model), keys=128, parts=4)
+    graph = extracted(flash_function(func, parts, tile), model)
+    equivalent(func, graph)
+    rng = np.random.default_rng(9)
+    q, k, v = (
+        rng.standard_normal((1, h, n, head)).astype(dtype) for h, n in ((heads, 1), (1, keys), (1, keys))
+    )
+    seen = rng.random((1, keys)) < 0.8
+    seen[:, 3 * 128 : 4 * 128] = False
+    by_size = {q.size: [q], k.size: [k, v], seen.size: [seen]}
+    shapes = [tuple(int(d) for d in p.shape) for p in func.params[:-1]]
+    args = [by_size[math.prod(shape)].pop(0).reshape(shape) for shape in shapes]
+    passes = list(CPU_PASSES) if kind == "cpu" else None
+    (result,) = run_igraph(
+        optimize(graph, passes).graph, f"uir-{kind}", *args, device="auto" if kind == "cpu" else "model"
+    )
+    want = masked_reference(q, k.repeat(heads, 1), v.repeat(heads, 1), seen)
+    got = np.asarray(result).astype("float64").reshape(want.shape)
+    np.testing.assert_allclose(got, want, atol=3e-6 if dtype == "float32" else 4 * 2.0**-11)
+
+
+def test_units_share_the_valid_part_of_a_cache() -> None:
+    """Two heads of keys on 16 clusters: whatever the length, every unit has nearly as many blocks."""
+    func = begin(CACHED.func(), MODELS["bang"])
+    parts = fold_heads(read_parts(Schedule(func, debug_mask="none")))
+    assert attention.tile_of(parts, MODELS["bang"]).parts > 4
+    graph = graph_of(CACHED.func(), "bang")
+    for length in (1, 128, 129, 2000):
+        inputs = CACHED.inputs({"s": length})
+        (found,) = interpreter.run(graph, *inputs, sizes={"s": length})
+        np.testing.assert_allclose(found, CACHED.reference(*inputs).reshape(-1), atol=5e-6)
 
 
 def causal(rows: int, keys: int, head: int = 16) -> tvm.tirx.PrimFunc:

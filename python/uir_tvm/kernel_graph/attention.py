@@ -274,6 +274,8 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
     if len(dtypes) != 1 or not dtypes <= limits.dtypes:
         names = (", ".join(sorted(each)) for each in (dtypes, limits.dtypes))
         return "attention of {} is not fused, only of one of {}".format(*names)
+    if any(view.base.constant is not None for view in (found.key, found.value)):
+        return "keys or values are a constant, a weight of the library's product"
     head = max(found.query.shape[-1], found.value.shape[-1])
     if head > limits.max_head:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"

@@ -24,7 +24,9 @@ def _graph(m: int, n: int, k: int, b_stride: str, dtype: str = "fp32", box: str 
     )
 
 
-@pytest.mark.parametrize("shape", [(4, 16, 8), (9, 37, 21), (1, 5, 3), (6, 64, 1), (5, 1, 7)])
+@pytest.mark.parametrize(
+    "shape", [(4, 16, 8), (9, 37, 21), (1, 5, 3), (6, 64, 1), (5, 1, 7), (3, 21, 32), (7, 9, 16)]
+)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_shapes_and_layouts(shape: tuple[int, int, int], transposed: bool) -> None:
     m, n, k = shape

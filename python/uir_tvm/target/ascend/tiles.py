@@ -27,5 +27,5 @@ TILES = TileSpace(
 )
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.
 ATTENTION = AttentionSpace(
-    rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35
+    rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35, part_keys=128
 )

@@ -45,5 +45,5 @@ PRODUCTS = ProductSpace(
 #: of products and functions.  It is busy with scores: in modelled time, what a cluster's cores save by
 #: sharing keys in SRAM is less than what their meetings and the second copy cost.
 ATTENTION = AttentionSpace(
-    rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6
+    rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6, part_keys=128
 )

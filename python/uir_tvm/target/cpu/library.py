@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...library.library_tables import AttentionLimits, LibraryTable
 
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
-#: larger heads a tile's queries leave the first-level cache, and with few queries vectors stay empty.
+#: larger heads a tile's queries leave the first-level cache.
 TABLE = LibraryTable(
     functions={
         "matmul": "uir.library.cpu.matmul",
@@ -23,6 +23,6 @@ TABLE = LibraryTable(
         "sigmoid": "sigmoid",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    attention=AttentionLimits(dtypes=frozenset({"float32"}), max_head=128, min_rows=32, min_keys=32),
+    attention=AttentionLimits(dtypes=frozenset({"float32"}), max_head=128),
     adjustable=True,
 )

@@ -25,6 +25,7 @@ from .address import INDEX, LoopScope, index
 from .buffers import Buffers, single_rows
 from .code import KIND, Code
 from .emit_contract import ContractEmitter
+from .emit_dot import DotEmitter
 from .emit_nest import NestEmitter
 from .emit_value import KernelContext
 from .full_tiles import FullTiles, full_tiles
@@ -249,7 +250,8 @@ def _emit(
                 rounds = tirx.max(tirx.min(kernel.scope.expr(node.rounds), rounds), index(0))
             code.add(tirx.For(variable, index(0), rounds, KIND.SERIAL, inner.statement()))
         elif node.actions[0].kind == OPAQUE:
-            ContractEmitter(kernel, node.actions[0], vector_bytes).emit(code)
+            dot = DotEmitter(kernel, node.actions[0], vector_bytes)
+            (dot if dot.possible else ContractEmitter(kernel, node.actions[0], vector_bytes)).emit(code)
         else:
             NestEmitter(kernel, values, vector_bytes, streams).emit(code, node)
 

@@ -8,7 +8,7 @@ A move, broadcast or transpose into reg memory is a *view* of its source.  Whoev
 source instead, provided that nothing writes the source in between; a view that nobody reads any more goes.
 
 A contraction reads its first factor one element at a time, in whatever order it lies; the second one it reads
-in vectors along the columns.
+in vectors along the columns, or of few rows along the rows (`emit_dot`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import attrs
 from ...igraph.affine import Affine, AffineLike
 from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from .emit_dot import suits
 
 #: iOps whose sources may be strided or repeated views; the others want their operands as they were laid out.
 READERS = frozenset(
@@ -82,6 +83,10 @@ def _pass(graph: IGraph) -> tuple[list[Any], bool]:
             _resolved(place, piece, writes, by_element=iop.op == CONTRACT and number == 0)
             for number, piece in enumerate(old)
         ]
+        if iop.op == CONTRACT:
+            a, b = sources
+            across = _resolved(place, old[1], writes, by_element=True)
+            sources = [a, across if suits(iop, a, across) else b]
         # handles of one object differ between accesses to a field: compare with those that went in
         if any(a is not b for a, b in zip(sources, old, strict=True)):
             new[place.position] = IOp(iop.op, iop.name, iop.dtype, iop.targets, sources, iop.attrs)

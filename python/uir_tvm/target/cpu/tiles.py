@@ -23,5 +23,13 @@ TILES = TileSpace(
 )
 #: A core keeps a tile of scores in L1 (64 x 64 fp32), of four vectors of 16 queries.
 ATTENTION = AttentionSpace(
-    rows=64, key_bytes=256, units=1, stages=1, groups=None, whole_tiles=False, turned=True, leaves_out=True
+    rows=64,
+    key_bytes=256,
+    units=1,
+    stages=1,
+    groups=None,
+    whole_tiles=False,
+    turned=True,
+    leaves_out=True,
+    part_keys=256,
 )
