@@ -11,7 +11,7 @@ from .expression import TileContext
 from .leaf_access import address_of
 from .load import put, slice_at
 from .plan import LeafPlan
-from .refusals import NeedsSerialError
+from .refusals import NeedsSerialError, refuse
 
 #: and, or are min, max of bools where they reduce.
 _REDUCE_NAMES = {"and": "min", "or": "max"}
@@ -36,8 +36,14 @@ class Accumulation:
         storage = self.c.memory.storages[self.update.store.buffer]
         try:
             address = address_of(storage, self.update.store.indices, self.c.converter)
-        except NotAffineError as error:  # the planner made every loop serial that the data depends on
-            raise AssertionError(f"an update whose address is data: {error}") from error
+        except NotAffineError as error:
+            # the planner made every loop serial that data depend on: what is left are quotients by sizes
+            refuse(
+                f"The place of what is reduced goes by {error}, which no affine expression is.",
+                self.c.block,
+                need="places whose quotients are by numbers",
+                remedy="fix some of the sizes: the kernel is then compiled for each of them",
+            )
         for name in self.c.names:
             if name is None or name in self.plan.reduced:
                 continue
