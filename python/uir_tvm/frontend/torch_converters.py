@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,11 @@ from .torch_sorting import SORTS
 from .torch_windows import WINDOWS
 
 Converter = Callable[[fx.Node, Any], Any]
+
+#: Operators of elements whose other operand may be a size.
+COMPUTED_WITH = frozenset(
+    "add sub rsub mul div remainder floor_divide maximum minimum eq ne lt le gt ge".split()
+)
 
 REMEDY = (
     'pass converters={"library::operator": function(node, importer) -> relax.Var, or '
@@ -296,7 +302,8 @@ def _checked_or_left(convert: Converter, node: fx.Node, importer: ExportedProgra
 def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporter) -> Any:
     """Convert a node and compare the result's type with what PyTorch inferred for it."""
     try:
-        result = convert(node, importer)
+        with _sizes_as_tensors(node, importer):
+            result = convert(node, importer)
     except FrontendError:
         raise
     except Exception as error:
@@ -310,6 +317,9 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
         result = importer.block_builder.normalize(result)
         want = (tuple(map(_size, expected.shape)), str(expected.dtype).removeprefix("torch."))
         result = _shaped(result, want, importer)
+        if want[0] == () and isinstance(result.ty, relax.TensorType) and shape_of(result) == (1,):
+            # the importer makes a tensor of rank 1 of a size among the operands
+            result = importer.block_builder.emit(relax.op.reshape(result, ()))
         have = (shape_of(result), dtype_of(result)) if isinstance(result.ty, relax.TensorType) else None
         if have != want:
             raise FrontendError(
@@ -318,6 +328,26 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
                 remedy=REMEDY,
             )
     return result
+
+
+@contextlib.contextmanager
+def _sizes_as_tensors(node: fx.Node, importer: ExportedProgramImporter) -> Iterator[None]:
+    """Let sizes that are computed with tensors be tensors of one element, where a node is converted."""
+    sizes = [each for each in node.all_input_nodes if isinstance(each.meta.get("val"), torch.SymInt)]
+    tensors = [each for each in node.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)]
+    if target_name(node).partition(".")[0] not in COMPUTED_WITH or not tensors:
+        sizes = []
+    kept = {each: importer.env[each] for each in sizes}
+    emit = importer.block_builder.emit
+    for each, size in kept.items():
+        dtype = str(tensors[0].meta["val"].dtype).removeprefix("torch.")
+        flat = emit(relax.op.shape_to_tensor(relax.ShapeExpr([size])))
+        number = emit(relax.op.reshape(flat, ()))
+        importer.env[each] = emit(relax.op.astype(number, "int64" if dtype == "bool" else dtype))
+    try:
+        yield
+    finally:
+        importer.env.update(kept)
 
 
 def _shaped(result: tvm.ir.Expr, want: tuple[Any, str], importer: ExportedProgramImporter) -> tvm.ir.Expr:

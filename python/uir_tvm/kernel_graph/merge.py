@@ -51,7 +51,18 @@ class Kernel:
         shapes = [view.shape for op in self.group.ops for view in op.operands]
         shapes += [value.shape for op in self.group.ops for value in op.results]
         shapes += [parameter.shape for parameter in self.inputs]
-        return any(isinstance(size, OpenSize) for shape in shapes for size in shape)
+        if any(isinstance(size, OpenSize) for shape in shapes for size in shape):
+            return True
+        return any(op.call is not None and any(map(_says_size, op.call.args)) for op in self.group.ops)
+
+
+def _says_size(arg: tvm.ir.Expr) -> bool:
+    """Whether an argument that is no tensor has a size that is no number."""
+    if isinstance(arg, relax.ShapeExpr):
+        return any(not isinstance(size, tirx.IntImm) for size in arg.values)
+    if isinstance(arg, tvm.ir.Tuple):
+        return any(map(_says_size, arg.fields))
+    return isinstance(arg.ty, tvm.ir.PrimType) and not isinstance(arg, tirx.IntImm | tirx.FloatImm)
 
 
 def interface(group: OperatorGroup, needed: set[Value]) -> Kernel:
