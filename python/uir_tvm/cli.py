@@ -31,6 +31,7 @@ from .cli_base import (
 from .cli_check import check_command
 from .cli_database import database_commands
 from .cli_export import export_command
+from .cli_llm import chat_command, generate_command
 from .cli_print import (
     compile_progress,
     emit_explanation,
@@ -65,14 +66,15 @@ def main() -> None:
     uir export model.uir --project DIR                sources for the vendor's toolkit
     uir tune model.onnx --database DIR                measure faster schedules for its kernels
     uir db list DIR                                   measured schedules
+    uir generate model.gguf --prompt "Hello"          ask a language model; uir chat: talk with it
     uir tune-server --key KEY                         measure here for those who tune
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
     5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
-    17 a model that is no project; 18 a bad database; 19 nothing to tune; 70 a fault of the compiler;
-    130 ended by Ctrl-C.
+    17 a model that is no project; 18 a bad database; 19 nothing to tune; 21 a prompt that a language
+    model cannot take; 70 a fault of the compiler; 130 ended by Ctrl-C.
     """
 
 
@@ -427,6 +429,8 @@ def _names(text: str) -> tuple[str, ...]:
 main.add_command(check_command)
 main.add_command(run_command)
 main.add_command(verify_command)
+main.add_command(generate_command)
+main.add_command(chat_command)
 main.add_command(database_commands)
 main.add_command(export_command)
 main.add_command(tune_server_command)

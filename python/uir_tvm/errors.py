@@ -407,6 +407,12 @@ class TuneError(UirError, ValueError):
     exit_code = 19
 
 
+class GenerationError(UirError, ValueError):
+    """A prompt, a length or a parameter of sampling that a language model cannot take."""
+
+    exit_code = 21
+
+
 class ExportError(UirError, ValueError):
     """A model that is no project of the vendor's toolkit, or a folder that cannot hold one."""
 

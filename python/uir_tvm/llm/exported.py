@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A causal model of transformers as one exported program: tokens at positions in, logits of the last one out.
+
+Keys and values of all tokens are the program's state. The number of tokens of a call is open, so that prompts
+and single tokens are one program.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+from transformers import GenerationConfig, PreTrainedModel
+from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+
+from ..errors import TorchExportError, first_line
+
+#: Tokens of the example that is traced: a number that no dimension of a model is likely to be.
+EXAMPLE = 7
+
+
+class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
+    """Logits of the last token of a call."""
+
+    def forward(  # type: ignore[override]
+        self, input_ids: torch.Tensor, cache_position: torch.Tensor
+    ) -> torch.Tensor:
+        """The logits that follow the last token.
+
+        Parameters
+        ----------
+        input_ids : Tensor of int64, (1, tokens)
+        cache_position : Tensor of int64, (tokens,)
+            Consecutive.
+        """
+        layers: Any = self.static_cache.layers
+        for layer in layers:
+            layer.cumulative_length.copy_(cache_position[0])
+        outputs: Any = self.model(
+            input_ids=input_ids,
+            attention_mask=None,
+            past_key_values=self.static_cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: torch.Tensor = outputs.logits[:, -1]
+        return logits
+
+
+def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedProgram:
+    """The program of a model.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        For causal language modelling.
+    max_length : int
+        Tokens that the state has room for.
+    chunk : int
+        Tokens that one call takes at most.
+
+    Raises
+    ------
+    TorchExportError
+        PyTorch cannot export it.
+    """
+    kept: Any = model.generation_config
+    model.generation_config = GenerationConfig(
+        use_cache=True,
+        cache_implementation="static",
+        cache_config={"batch_size": 1, "max_cache_len": max_length, "device": "cpu"},
+    )
+    example = min(EXAMPLE, chunk)
+    inputs = {
+        "input_ids": torch.zeros((1, example), dtype=torch.int64),
+        "cache_position": torch.arange(example),
+    }
+    length = Dim("length", min=1, max=chunk)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            module = LastLogits(model, batch_size=1, max_cache_len=max_length)
+            return torch.export.export(
+                module,
+                (),
+                inputs,
+                dynamic_shapes={"input_ids": {1: length}, "cache_position": {0: length}},
+                strict=True,  # finds that the tensors of the cache are registered buffers
+            )
+    except Exception as error:  # whatever torch.export and the model raise
+        raise TorchExportError(
+            f"torch.export cannot export {type(model).__name__} with its cache: {first_line(error)}",
+            need="a causal model of transformers that takes a static cache",
+            remedy="try the model's TorchExportableModuleWithStaticCache, and follow its message",
+        ) from error
+    finally:
+        model.generation_config = kept

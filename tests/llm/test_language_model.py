@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A language model answers as transformers does, whatever its state went through."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import uir_tvm.llm
+from click.testing import CliRunner
+from uir_tvm.cli import main
+from uir_tvm.errors import ArtifactError, GenerationError, ModelFormatError, SizeError
+
+from .small import model, tokenizer
+
+LENGTH, CHUNK, NEW = 40, 8, 10
+PROMPT = "w1 w2 w3"
+LONG = " ".join(f"w{number}" for number in range(19))
+
+
+@pytest.fixture(scope="module")
+def loaded() -> uir_tvm.llm.LanguageModel:
+    return uir_tvm.llm.load(model(), max_length=LENGTH, chunk=CHUNK, tokenizer=tokenizer())
+
+
+@pytest.fixture
+def one(loaded: uir_tvm.llm.LanguageModel) -> uir_tvm.llm.LanguageModel:
+    loaded.reset()
+    return loaded
+
+
+def _wanted(tokens: list[int], count: int = NEW) -> list[int]:
+    with torch.no_grad():
+        found = model().generate(
+            torch.tensor([tokens]), max_new_tokens=count, do_sample=False, eos_token_id=1, pad_token_id=1
+        )
+    made = found[0][len(tokens) :].tolist()
+    return made[: made.index(1)] if 1 in made else made
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, LONG, "w7"])
+def test_tokens_are_those_of_transformers(one: uir_tvm.llm.LanguageModel, prompt: str) -> None:
+    """Prompts shorter and longer than a chunk, in one piece and streamed."""
+    tokens = one.encode(prompt)
+    assert tokens == tokenizer()(f"user {prompt} assistant")["input_ids"]
+    text = one.generate(prompt, NEW)
+    assert text == tokenizer().decode(_wanted(tokens), skip_special_tokens=True)
+    pieces = list(one.generate(prompt, NEW, stream=True))
+    assert "".join(pieces) == text and len(pieces) > 2
+    # the state had the prompt already: but for its last token nothing of it was computed again
+    assert one.figures.prompt_tokens == 1 and one.figures.new_tokens >= len(pieces) - 1
+
+
+def test_logits_of_every_token(one: uir_tvm.llm.LanguageModel) -> None:
+    tokens = tokenizer()(LONG)["input_ids"]
+    with torch.no_grad():
+        wanted = model()(torch.tensor([tokens])).logits[0].numpy()
+    np.testing.assert_allclose(one.prefill(tokens[:5]), wanted[4], atol=1e-4)
+    for place in range(5, 12):
+        np.testing.assert_allclose(one.decode(tokens[place]), wanted[place], atol=1e-4)
+    np.testing.assert_allclose(one.prefill(tokens), wanted[-1], atol=1e-4)
+    assert one.tokens == tokens
+
+
+def test_conversations_apart(one: uir_tvm.llm.LanguageModel) -> None:
+    """A clone goes on by itself; what both had is computed once."""
+    tokens = one.encode(PROMPT)
+    one.prefill(tokens)
+    other = one.clone()
+    first, second = one.decode(7), other.decode(9)
+    assert one.tokens == [*tokens, 7] and other.tokens == [*tokens, 9]
+    assert np.abs(first - second).max() > 1e-3
+    np.testing.assert_allclose(other.decode(11), one.prefill([*tokens, 9, 11]), atol=1e-4)
+    one.reset()
+    assert one.tokens == [] and other.tokens[-1] == 11
+
+
+def test_sampling(one: uir_tvm.llm.LanguageModel) -> None:
+    """Equal seeds draw equal tokens; of one token only the most likely one."""
+    how: dict[str, Any] = {"temperature": 1.5, "top_p": 0.95, "repetition_penalty": 1.2}
+    texts = [one.generate(PROMPT, NEW, seed=seed, **how) for seed in (1, 1, 2, 3)]
+    assert texts[0] == texts[1] and len(set(texts)) > 1
+    assert one.generate(PROMPT, NEW, temperature=1.0, top_k=1, seed=5) == one.generate(PROMPT, NEW)
+
+
+def test_the_state_has_an_end(one: uir_tvm.llm.LanguageModel) -> None:
+    """Refused before anything is written; an answer ends there."""
+    many = [5 + number % 40 for number in range(LENGTH + 1)]
+    one.prefill(many[:4])
+    with pytest.raises(SizeError, match=f"{LENGTH + 1} tokens") as caught:
+        one.prefill(many)
+    assert one.tokens == many[:4] and "--max-length" in caught.value.remedy
+    one.prefill(many[:LENGTH])
+    with pytest.raises(SizeError):
+        one.decode(5)
+    one.generate(LONG, 100)
+    assert len(one.tokens) <= LENGTH
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"temperature": -1.0}, "temperature"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"top_p": 0.0}, "top_p"),
+        ({"top_p": 1.5}, "top_p"),
+        ({"top_k": -1}, "top_k"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
+    ],
+)
+def test_parameters_out_of_range(one: uir_tvm.llm.LanguageModel, given: dict[str, Any], name: str) -> None:
+    with pytest.raises(GenerationError, match=name):
+        one.generate(PROMPT, **given)
+    assert one.tokens == []
+
+
+def test_no_tokens(one: uir_tvm.llm.LanguageModel) -> None:
+    with pytest.raises(GenerationError, match="no token"):
+        one.generate("", template=False)
+
+
+def test_what_is_no_model(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ModelFormatError, match="no language model"):
+        uir_tvm.llm.load(tmp_path / "missing")
+    (tmp_path / "short.gguf").write_bytes(b"GGUF")
+    with pytest.raises((ModelFormatError, uir_tvm.errors.MissingPackageError)):
+        uir_tvm.llm.load(tmp_path / "short.gguf")
+    (tmp_path / "other.gguf").write_bytes(b"ELF!")
+    with pytest.raises(ModelFormatError, match="begins with"):
+        uir_tvm.llm.load(tmp_path / "other.gguf")
+    with pytest.raises(GenerationError, match="max_length is 1"):
+        uir_tvm.llm.load(model(), max_length=1, tokenizer=tokenizer())
+    with pytest.raises(GenerationError, match="at most 96"):
+        uir_tvm.llm.load(model(), max_length=97, tokenizer=tokenizer())
+    with pytest.raises(GenerationError, match="no tokenizer"):
+        uir_tvm.llm.load(model())
+
+
+def test_saved_and_by_the_command(one: uir_tvm.llm.LanguageModel, tmp_path: pathlib.Path) -> None:
+    wanted = one.generate(PROMPT, NEW)
+    folder = one.save(tmp_path / "saved")
+    again = uir_tvm.llm.load(folder)
+    assert again.generate(PROMPT, NEW) == wanted
+    result = CliRunner().invoke(
+        main, ["--json", "generate", str(folder), "--prompt", PROMPT, "--max-new-tokens", str(NEW)]
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["text"] == wanted
+    result = CliRunner().invoke(
+        main, ["chat", str(folder), "--max-new-tokens", "4"], input=f"{PROMPT}\nw4\n\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert wanted.split()[0] in result.output
+    (folder / "llm.json").write_text("{")
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        uir_tvm.llm.load(folder)
