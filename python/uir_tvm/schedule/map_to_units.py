@@ -34,6 +34,9 @@ from .hardware_of import check_group, hardware_for
 from .tile_facts import groups_at_once, space_of, units_of
 from .transaction import primitive
 
+#: Iterations that are left to each of several units that walk a dimension together, at the greatest size.
+LEAST_WALK = 4
+
 
 @primitive(
     remedy="map a block whose loops belong to it alone: fuse or inline its neighbours first, "
@@ -147,7 +150,7 @@ def map_to_units(
         else:
             tiles.append(col_outer)
         col_outer = None
-    tiles, walked = _apart(sch, tiles)
+    tiles, walked = _apart(sch, tiles, space_of(hw).walkers)
     if walked:
         sch.reorder(*tiles, *walked, *([] if col_outer is None else [col_outer]), row_inner, col_inner)
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
@@ -177,18 +180,23 @@ def map_to_units(
     return [pid, lid, col_outer, row_inner, col_inner]
 
 
-def _apart(sch: Schedule, tiles: list[Any]) -> tuple[list[Any], list[Any]]:
+def _apart(sch: Schedule, tiles: list[Any], walkers: int) -> tuple[list[Any], list[Any]]:
     """The loops whose iterations are numbered, and those that each unit walks.
 
     How many units there are is affine in sizes: of several open loops the first is dealt to them, with all
-    that are not open.
+    that are not open.  Up to ``walkers`` units walk a long one together, each every so many iterations.
     """
     is_open = [is_open_loop(sch, loop) for loop in tiles]
     if sum(is_open) < 2:
         return tiles, []
     first = is_open.index(True)
     numbered = [loop for k, loop in enumerate(tiles) if k == first or not is_open[k]]
-    return numbered, [loop for k, loop in enumerate(tiles) if k != first and is_open[k]]
+    walked = [loop for k, loop in enumerate(tiles) if k != first and is_open[k]]
+    together = min(walkers, most_iterations(sch, walked[0]) // LEAST_WALK)
+    if together > 1:
+        walked[0], member = sch.split(walked[0], [None, 1 << (together.bit_length() - 1)])
+        numbered.append(member)
+    return numbered, walked
 
 
 def _deal(sch: Schedule, numbered: Any, groups: int, units: int, group_size: int) -> tuple[Any, Any]:

@@ -53,6 +53,8 @@ class TileSpace:
         places on chip.
     open_turns : int
         Most tiles that a unit takes in one loop where sizes decide how many tiles there are.
+    walkers : int
+        Most units that walk a dimension of open length together.
     even : bool
         Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
         a tile is still a whole transfer (the model's ``transfer_bytes``).
@@ -78,6 +80,7 @@ class TileSpace:
     transposed: Mapping[int, tuple[int, int]]
     stages: int = 1
     open_turns: int = 1
+    walkers: int = 1
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0

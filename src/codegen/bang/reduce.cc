@@ -286,10 +286,31 @@ void ReduceTile(Emitter& e, const Tile& to, const Tile& from, const std::string&
   }
 }
 
+namespace {
+
+//! \brief Rows of open length with the identity behind their ends: then all of the tile is reduced.
+//! \return Whether that may be: nobody minds what lies there, nor in rows that are not.
+bool Completed(Emitter& e, const IOp& iop, Tile* to, Tile* from) {
+  const ISlice &target = iop->targets[0], &source = iop->sources[0];
+  const bool open = !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin;
+  if (!open || from->dtype != "fp32" || from->memory != kNram || !from->Dense()) return false;
+  if (e.SparesOutside(source) || e.SparesOutside(target)) return false;
+  Tile rest = *from;
+  rest.box = {Bound::Of(0), Bound::Of(from->rows), from->box.col_end, Bound::Of(from->cols)};
+  FillTile(e, rest, ffi::Any(IdentityOf(std::string(iop->name))));
+  from->box = Box::Of(from->rows, from->cols);
+  to->box = Box::Of(to->rows, to->cols);
+  return true;
+}
+
+}  // namespace
+
 void EmitReduce(Emitter& e, const IOp& iop) {
   if (IsGroupForm(iop)) return EmitGroupReduce(e, iop);
-  ReduceTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]), std::string(iop->name),
-             TextAttr(iop->attrs, "axis"));
+  Tile to = e.TileOf(iop->targets[0]), from = e.TileOf(iop->sources[0]);
+  const std::string axis = TextAttr(iop->attrs, "axis");
+  if (axis == "row") Completed(e, iop, &to, &from);
+  ReduceTile(e, to, from, std::string(iop->name), axis);
 }
 
 }  // namespace uir::codegen::bang

@@ -30,6 +30,8 @@ class Attempt {
   bool Holds() {
     const ISlice& target = chain_.back()->targets[0];
     bool columns = std::any_of(chain_.begin(), chain_.end(), rules_.repeats);
+    // where sizes bound a tile, all of it is computed if nobody minds
+    free_ = !e_.plan().graph()->sizes.empty() && !e_.SparesOutside(target);
     if (rules_.repeats(chain_.back())) return false;
     for (const IOp& iop : chain_) {
       for (const ISlice& source : iop->sources) {
@@ -49,7 +51,7 @@ class Attempt {
   bool Fits(const ISlice& slice, const ISlice& target, bool columns) const {
     if (slice->rows != target->rows || slice->cols != target->cols || BoxText(slice) != BoxText(target)) return false;
     if (slice->col_stride != 1 && slice->cols > 1) return false;
-    return !columns || (Dense(slice) && BoxText(slice).empty() && slice->rows <= rules_.most_rows);
+    return !columns || (Dense(slice) && (free_ || BoxText(slice).empty()) && slice->rows <= rules_.most_rows);
   }
 
   bool Reads(const IOp& iop, const ISlice& source, const ISlice& target) {
@@ -57,7 +59,7 @@ class Attempt {
     if (maker == made_.end()) {
       outside_.insert(std::string(source->pointer->name));
       sources_.push_back({source, rules_.repeats(iop)});
-      return !rules_.repeats(iop) || (source->rows == target->rows && source->cols == 1 && BoxText(source).empty() &&
+      return !rules_.repeats(iop) || (source->rows == target->rows && source->cols == 1 && (free_ || BoxText(source).empty()) &&
                                       (source->row_stride == 1 || source->rows == 1));
     }
     const IOp& before = *maker->second;
@@ -119,6 +121,8 @@ class Attempt {
   const Emitter& e_;
   const std::vector<IOp>& chain_;
   int first_, last_;
+  /*! \brief Whether what lies outside of the boxes may be anything. */
+  bool free_ = false;
   /*! \brief Pointers and the iOps that write them, those that are read of these, and those of others. */
   std::map<std::string, const IOp*> made_;
   std::set<std::string> read_, outside_;

@@ -22,7 +22,8 @@ TILES = TileSpace(
     sets=(1,),
     transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
     stages=2,
-    open_turns=8,
+    open_turns=3,
+    walkers=16,
     even=True,
 )
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.

@@ -22,6 +22,7 @@ TILES = TileSpace(
     row_values=1024,
     sets=(1, 4, 8, 16),
     transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
+    walkers=64,
     vectors=(0.25, 0.5, 1),
 )
 #: A warp's part is 64 x 32 sums: 64 registers of a lane, which leaves as many for operands and the epilogue.
