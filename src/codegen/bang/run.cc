@@ -185,6 +185,9 @@ std::string Typed(const std::string& address, const std::string& own, const std:
 
 namespace {
 
+/*! \brief A bound, as the number that it is where it is the whole of a side. */
+Bound Within(const Bound& end, int64_t length) { return end.range.low >= length ? Bound::Of(length) : end; }
+
 /*! \brief Whether two tiles may share bytes of a memory; identical ones do not count if `same`. */
 bool MayShare(const Tile& a, const Tile& b, bool same) {
   bool alike = a.base == b.base && a.bytes == b.bytes && a.row_stride == b.row_stride && a.rows == b.rows &&
@@ -223,26 +226,27 @@ std::vector<std::string> Stepped(const std::string& var, const std::string& left
   return Under("for (int32_t " + var + " = 0; " + var + " < " + end + "; " + var + " += " + most + ")", inner);
 }
 
-/*! \brief Whole dense tiles with columns: rows together as far as work buffers hold them, or parts of rows. */
+//! \brief Whole dense tiles with columns: rows together as far as work buffers hold them, or parts of rows.
+//! \param rows Those of which columns have a number: the first ones.
 std::vector<std::string> RunByRows(Emitter& e, const Runner& runner, const Layout& layout,
-                                   const std::vector<Tile>& tiles) {
-  int64_t rows = tiles[0].rows, cols = tiles[0].cols;
+                                   const std::vector<Tile>& tiles, const Bound& rows) {
+  int64_t cols = tiles[0].cols;
   auto at = [&](const std::string& start) { return std::vector<std::string>(tiles.size(), start); };
   if (!layout.chunked) {
-    return runner.Steps({at("0"), std::to_string(rows * cols), "0", std::to_string(rows), cols});
+    return runner.Steps({at("0"), (rows * cols).text, "0", rows.text, cols});
   }
   std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m");
   int64_t together = layout.chunk / cols;
   if (together > 0) {
-    bool even = rows % together == 0;
+    bool even = rows.Constant() && rows.range.low % together == 0;
     std::string number = even ? std::to_string(together) : rest;
     std::string count = even ? std::to_string(together * cols) : TimesText(rest, cols);
-    return Stepped(row, even ? "" : rest, std::to_string(rows), together,
+    return Stepped(row, even ? "" : rest, rows.text, together,
                    runner.Steps({at(TimesText(row, cols)), count, row, number, cols}));
   }
   std::vector<std::string> lines = Stepped(part, rest, std::to_string(cols), layout.chunk,
                                            runner.Steps({at(PlusText(TimesText(row, cols), part)), rest, row}));
-  return Looped(row, "0", std::to_string(rows), lines);
+  return Looped(row, "0", rows.text, lines);
 }
 
 }  // namespace
@@ -251,7 +255,13 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
                 bool spares) {
   Program made = program;
   Box box = given;
-  if (!spares) box = Box::Of(tiles[0].rows, tiles[0].cols);
+  const bool open = !e.plan().graph()->sizes.empty();
+  if (!spares) {
+    box = Box::Of(tiles[0].rows, tiles[0].cols);
+    // rows that sizes leave out cost nothing
+    const bool first = given.row_begin.Constant() && given.row_begin.range.low == 0;
+    if (first && open) box.row_end = Within(given.row_end, tiles[0].rows);
+  }
   std::vector<bool> is_column(tiles.size(), false);
   for (const Step& step : made.steps()) {
     if (step.form == Step::Form::kInput && step.column) is_column[static_cast<size_t>(step.operand) + 1] = true;
@@ -289,10 +299,13 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
     if (tiles[0].memory == from.memory && !MayShare(tiles[0], from, true) && MayShare(tiles[0], from, false)) return;
   }
   result = made.Settle(made.Fuse(result, shared), shared);
-  bool cycles = count.Constant() && (columns ? cols : count.range.low) % kSegment == 0;
+  // of rows that sizes leave out whole ones are missing
+  const bool known = count.Constant() || open;
+  bool cycles = known && (columns ? cols % kSegment == 0 : count.IsMultiple(kSegment));
   Layout layout = LayoutOf(e, made, result, count.range.high, cycles);
-  int64_t last = count.Constant() ? (columns ? cols : count.range.low) % layout.chunk : 1;
-  bool whole = layout.chunked ? last != 1 : count.range.low > 1;
+  const bool even = open && !count.Constant() && count.IsMultiple(2);
+  int64_t last = count.Constant() ? (columns ? cols : count.range.low) % layout.chunk : even ? 0 : 1;
+  bool whole = layout.chunked ? last != 1 : count.range.low > 1 || even;
   if (!whole || (columns && cols == 1)) {
     made = plain;
     result = made.Settle(plain_result, shared);
@@ -311,9 +324,10 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
   std::string number = count.text;
   std::vector<std::string> lines, inner;
   if (columns) {
-    TVM_FFI_CHECK(flat && box.Whole(tiles[0].rows, cols), InternalError) << "columns beside tiles with gaps";
+    TVM_FFI_CHECK(flat && box.AllCols(cols), InternalError) << "columns beside tiles with gaps";
     lines = constants;
-    inner = RunByRows(e, runner, layout, tiles);
+    inner = RunByRows(e, runner, layout, tiles, box.row_end);
+    if (box.row_end.range.low <= 0) inner = Under("if (" + box.row_end.text + " > 0)", inner);
   } else {
     std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m");
     std::vector<std::string> from;

@@ -31,7 +31,7 @@ class Attempt {
     const ISlice& target = chain_.back()->targets[0];
     bool columns = std::any_of(chain_.begin(), chain_.end(), rules_.repeats);
     // where sizes bound a tile, all of it is computed if nobody minds
-    free_ = !e_.plan().graph()->sizes.empty() && !e_.SparesOutside(target);
+    free_ = !e_.plan().graph()->sizes.empty() && !target->row_begin && !e_.SparesOutside(target);
     if (rules_.repeats(chain_.back())) return false;
     for (const IOp& iop : chain_) {
       for (const ISlice& source : iop->sources) {
@@ -59,8 +59,9 @@ class Attempt {
     if (maker == made_.end()) {
       outside_.insert(std::string(source->pointer->name));
       sources_.push_back({source, rules_.repeats(iop)});
-      return !rules_.repeats(iop) || (source->rows == target->rows && source->cols == 1 && (free_ || BoxText(source).empty()) &&
-                                      (source->row_stride == 1 || source->rows == 1));
+      return !rules_.repeats(iop) ||
+             (source->rows == target->rows && source->cols == 1 && (free_ || BoxText(source).empty()) &&
+              (source->row_stride == 1 || source->rows == 1));
     }
     const IOp& before = *maker->second;
     read_.insert(maker->first);
