@@ -137,6 +137,17 @@ def test_rows_that_sizes_set_apart_are_one_tile(name: str, kind: str) -> None:
     assert moves and all(iop.op == "move" and min(iop.target.shape) > 1 for iop in moves)
 
 
+@pytest.mark.parametrize("kind", ["cuda", "ascend", "bang"])
+def test_units_share_a_dimension_that_they_walk(kind: str) -> None:
+    """Of 300 rows each of several units has every so many."""
+    hw = hardware.get(None, kind)
+    graph = extracted(apply_default(INNER["heads last"].func(), hw), hw)
+    assert graph.groups is not None
+    together = graph.groups.coefficient("b") * int(graph.num_units)
+    (loop,) = {str(loop.var): loop for _, loops in graph.walk() for loop in loops}.values()
+    assert together >= 16 and together * int(loop.extent) < 300 + together
+
+
 def test_what_lies_apart_by_no_dimension_is_moved_one_by_one() -> None:
     """The stride of a diagonal is none of a dimension."""
     n = tirx.Var("n", "int64")

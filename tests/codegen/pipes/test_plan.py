@@ -76,6 +76,19 @@ def test_double_buffers_wait_for_the_iteration_before_the_last():
     ]
 
 
+def test_behind_a_loop_of_fewer_iterations_flags_are_counted_by_its_variable():
+    """Which of two flags is up then depends on how often it ran."""
+    body = stream(10, 2)
+    text, usual = lines(plan({**body, "fewer": True})), lines(plan(body))
+    assert syncs(text[-4:]) == [
+        "wait V_MTE2((k % 2))",
+        "wait V_MTE2(((k + 1) % 2))",
+        "wait MTE3_V((k % 2))",
+        "wait MTE3_V(((k + 1) % 2))",
+    ]
+    assert text[:-4] == usual[:-4]
+
+
 @pytest.mark.parametrize("extent", [0, 1, 2, 3, 4, 5, 100])
 @pytest.mark.parametrize("buffers", [1, 2, 3, 8])
 def test_any_number_of_iterations(extent, buffers):
