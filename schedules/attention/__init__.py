@@ -60,6 +60,8 @@ class AttentionSpace:
         See `FlashTile`.
     part_keys : int
         Keys at least of a unit that shares those of a batch with others; 0: none do.
+    widened : bool
+        See `FlashTile`.
     """
 
     rows: int
@@ -73,6 +75,7 @@ class AttentionSpace:
     turned: bool = False
     leaves_out: bool = False
     part_keys: int = 0
+    widened: bool = False
 
 
 #: Kind of hardware -> its tiles (`uir_tvm.target.record`).
@@ -180,10 +183,11 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         units,
         staged,
         stages,
-        space.whole_tiles or turned,
-        turned,
-        space.leaves_out,
-        _key_parts(parts, rows, keys, groups, space),
+        whole_tiles=space.whole_tiles or turned,
+        turned=turned,
+        leaves_out=space.leaves_out,
+        widened=space.widened,
+        parts=_key_parts(parts, rows, keys, groups, space),
     )
 
 

@@ -31,6 +31,8 @@ class FlashTile:
         Whether tiles lie in reg with rows along their columns: vectors of queries, to which one element of a
         key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
         sums are those of vectors.
+    widened : bool
+        Whether narrow operands are made fp32 on chip, once for all products that they are in.
     parts : int
         Units that share the keys of a batch: each has every so-manieth block, and what they found is combined
         after a barrier of all.
@@ -47,4 +49,5 @@ class FlashTile:
     whole_tiles: bool = False
     turned: bool = False
     leaves_out: bool = False
+    widened: bool = False
     parts: int = 1

@@ -87,9 +87,7 @@ class FlashWriter:
     def _rows_of_queries(self) -> Any:
         """Queries on chip, and room for scores."""
         parts, rows, keys = self.parts, self.rows, self.keys
-        dtype = (
-            str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
-        )
+        dtype = WIDE if self.tile.widened else _source(parts.query)
         self.q = self._buffer("q", self._pair(rows, parts.head), dtype)
         self.s, self.x, self.w = (self._buffer(name, self._pair(rows, keys), WIDE) for name in "sxw")
         return self._rows("load_q", self.q, parts.head, self._query)
@@ -116,7 +114,7 @@ class FlashWriter:
 
     def _query(self, i: Any, k: Any) -> Any:
         value = self.parts.query(*self.batch, self.first_row + i, k)
-        return self._padded(self._exists(i), _bare(value))
+        return self._padded(self._exists(i), _wide(value) if self.tile.widened else _bare(value))
 
     def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
         """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
@@ -210,7 +208,7 @@ class FlashWriter:
     def _weighted(self, first: Any, value: Any) -> list[Any]:
         """o += w @ v, the weights as narrow as the function has them."""
         parts, weights, before = self.parts, self.w, []
-        if parts.weight_dtype != WIDE:
+        if parts.weight_dtype != WIDE and not self.tile.widened:
             weights = self._buffer("wn", self._pair(self.rows, self.keys), parts.weight_dtype)
 
             def narrowed(i: Any, j: Any) -> Any:

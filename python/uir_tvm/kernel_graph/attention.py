@@ -281,8 +281,9 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"
     rows, keys = _rows(found), found.key.shape[-1]
     # of open ones there may be many
-    if not is_open((rows,)) and rows < limits.min_rows:
-        return f"{rows} rows on the same keys are too few: fused from {limits.min_rows}"
+    least = max(limits.min_rows, limits.narrow_rows if dtype_bytes(found.result.dtype) < 4 else 1)
+    if not is_open((rows,)) and rows < least:
+        return f"{rows} rows on the same keys are too few: fused from {least}"
     if not is_open((keys,)) and keys < limits.min_keys:
         return f"{keys} keys are too few: fused from {limits.min_keys}"
     return ""

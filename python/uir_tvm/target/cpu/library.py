@@ -23,6 +23,8 @@ TABLE = LibraryTable(
         "sigmoid": "sigmoid",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    attention=AttentionLimits(dtypes=frozenset({"float32"}), max_head=128),
+    attention=AttentionLimits(
+        dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128, narrow_rows=16
+    ),
     adjustable=True,
 )

@@ -32,4 +32,5 @@ ATTENTION = AttentionSpace(
     turned=True,
     leaves_out=True,
     part_keys=256,
+    widened=True,
 )
