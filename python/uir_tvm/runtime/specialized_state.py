@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 import weakref
 from typing import Any
 
@@ -73,11 +72,8 @@ class HoldsState:
         """An executable with a copy of the state; code and weights are shared."""
         made = copy.copy(self)
         made._paths, made._whole, made._state = Paths(self._kept), {}, None
-        vars(made).update(
-            _compiled=weakref.WeakValueDictionary(),
-            _modules=weakref.WeakKeyDictionary(),
-            _lock=threading.Lock(),
-        )
+        # the lock stays one: clones compile into the same programs
+        vars(made).update(_compiled=weakref.WeakValueDictionary(), _modules=weakref.WeakKeyDictionary())
         if self._whole or self._state is not None:
             made._state = self.state.copied()
         for key, each in self._whole.items():
