@@ -25,6 +25,28 @@ def same(a: Any, b: Any) -> bool:
     return bool(structure(a) == structure(b))
 
 
+def is_one(size: AnySize) -> bool:
+    """Whether a size is 1 for all sizes: one that is at least 1, and may be, is taken as any other.
+
+    What is right for an axis of any size is right for one of 1, which only needs less.
+    """
+    if isinstance(size, OpenSize) and _at_least_one(size):
+        return False
+    return bool(size == 1)
+
+
+def is_many(size: AnySize) -> bool:
+    """Whether an axis has more elements than one, or may have: the opposite of `is_one` but for 0."""
+    if isinstance(size, OpenSize) and _at_least_one(size):
+        return True
+    return bool(size > 1)
+
+
+def _at_least_one(size: OpenSize) -> bool:
+    low, _ = size.space.bounds(size)
+    return low is not None and low >= 1
+
+
 def divides(divisor: AnySize, size: AnySize) -> bool:
     """Whether one divides the other; of open sizes whether it does whatever they are."""
     rest = size % divisor
@@ -90,8 +112,8 @@ def broadcast_shapes(*shapes: Sequence[AnySize]) -> tuple[AnySize, ...]:
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     result: list[AnySize] = []
     for extents in zip(*padded, strict=True):
-        wide = [extent for extent in extents if extent != 1]
-        if any(extent != wide[0] for extent in wide):
+        wide = [extent for extent in extents if not is_one(extent)]
+        if any(extent != wide[0] for extent in wide[1:]):
             raise ValueError(f"shapes {shapes} do not broadcast")
         result.append(wide[0] if wide else 1)
     return tuple(result)

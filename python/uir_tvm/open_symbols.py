@@ -13,8 +13,10 @@ from .symbolic_shapes import Range, Sizes
 
 #: Where representatives are looked for from: sizes that nothing else in a model is likely to have.
 UNLIKELY = 53
-#: Sizes below this are compiled by themselves: an axis of 1 broadcasts, one of 0 has no elements.
-LEAST = 2
+#: Sizes below this are compiled by themselves: an axis of 0 has no elements.
+LEAST = 1
+#: The same where an axis of 1 may mean something else, as in what drops such axes.
+LEAST_OF_MANY = 2
 #: Primes of each way that are looked at.
 MOST_OF_A_WAY = 12
 
@@ -45,8 +47,9 @@ def symbols_for(
     variables: Mapping[str, str],
     near: Sizes | None = None,
     holds: Callable[[Sizes], bool] | None = None,
+    least: int = LEAST_OF_MANY,
 ) -> list[OpenSymbol]:
-    """Symbols for sizes of at least `LEAST`.
+    """Symbols for sizes of at least ``least``.
 
     Parameters
     ----------
@@ -59,8 +62,10 @@ def symbols_for(
     holds : callable, optional
         Of a size for each symbol, and true of ``near``: whether representatives may be these. Then they are
         primes, but for a symbol of which no prime may be.
+    least : int
+        `LEAST` or `LEAST_OF_MANY`.
     """
-    ends = {name: (max(low, LEAST), high) for name, (low, high) in ranges.items()}
+    ends = {name: (max(low, least), high) for name, (low, high) in ranges.items()}
     sizes, taken = dict(near or {}), set[int]()
     for name, (low, high) in ends.items() if near is None or holds is not None else ():
         free = (number for number in _primes(low, high, sizes.get(name)) if number not in taken)

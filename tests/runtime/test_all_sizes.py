@@ -82,16 +82,16 @@ def test_the_command_line(tmp_path: pathlib.Path) -> None:
     torch.export.save(program(), file)
     made = run("compile", file, "-o", out)
     assert made["programs"] == run("inspect", out)["programs"] and not made["kept"]
-    assert made["programs"][0]["conditions"] == ["2 <= x_0 <= 512"]
+    assert made["programs"][0]["conditions"] == ["1 <= x_0 <= 512"]
     assert run("run", out, "--random", "--size", "x_0=37")["outputs"][0]["shape"] == [37, 64]
-    assert "2 <= x_0" in run("run", out, "--random", code=10)["need"]
-    assert "2 <= x_0" in run("run", out, "--random", "--size", "x_0=1", code=10)["need"]
+    assert "1 <= x_0" in run("run", out, "--random", code=10)["need"]
+    assert "1 <= x_0" in run("run", out, "--random", "--size", "x_0=0", code=10)["need"]
     kernels = run("inspect", out, "--size", "x_0=5")["kernel_list"]
     text = run("inspect", out, "--kernel", kernels[0]["kernel"], "--stage", "igraph")["igraph"]
     assert "size" in text
     assert run("inspect", out, "--explain", "--size", "x_0=5", code=10)["error"] == "NotCompiledError"
     shown = CliRunner().invoke(main, ["inspect", str(out)]).output
-    assert "for all sizes with 2 <= x_0 <= 512" in " ".join(shown.split())
+    assert "for all sizes with 1 <= x_0 <= 512" in " ".join(shown.split())
 
 
 def test_onnx_and_relax(tmp_path: pathlib.Path) -> None:

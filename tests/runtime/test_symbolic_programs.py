@@ -186,7 +186,7 @@ def test_an_executable_says_what_it_was_made_of() -> None:
         expect_close(got, module(*args))
     report = exe.report()
     (made,) = report["programs"]
-    assert made["conditions"][0] == "2 <= n <= 512" and made["shapes"] == 2
+    assert made["conditions"][0] == "1 <= n <= 512" and made["shapes"] == 3
     assert report["imported_by_shape"] == "" and report["compiled"] == 4 - (made["shapes"] - 1) * (
         "kernels_by_sizes" in made
     )

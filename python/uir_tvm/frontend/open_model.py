@@ -14,6 +14,7 @@ from tvm import relax
 from ..errors import DynamicShapeError
 from ..model_state import callers
 from ..open_size import SizeSpace
+from ..open_symbols import LEAST
 from ..symbolic_shapes import OpenSignature, Sizes
 
 #: What an operator outside kernels computes: its operands' numbers -> its results'.
@@ -87,6 +88,8 @@ class SymbolicForm:
     asserted : callable
         What ``check`` asks, as conditions that `uir_tvm.saved_sizes.holds` reads; OpenSizeError where they
         have no text.
+    least : int
+        Sizes below this mean something else: the model is read for them by themselves.
     """
 
     variables: Mapping[str, str]
@@ -94,6 +97,7 @@ class SymbolicForm:
     check: Callable[[Sizes], None]
     inputs: tuple[str, ...] = ()
     asserted: Callable[[], tuple[str, ...]] = tuple
+    least: int = LEAST
 
 
 @attrs.frozen(eq=False)

@@ -35,6 +35,7 @@ from ..errors import (
 from ..model_state import with_state
 from ..one_at_a_time import one_at_a_time
 from ..open_size import SizeSpace, reading_open_sizes
+from ..open_symbols import LEAST, LEAST_OF_MANY
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
@@ -54,6 +55,7 @@ from .torch_graph import (
     weights_to_inputs,
 )
 from .torch_named import name_operators, split_converters
+from .torch_ones import same_at_one
 from .torch_opaque import obstacle
 from .torch_places import placed
 from .torch_promotion import promote
@@ -208,7 +210,8 @@ def from_torch(
         bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
         structure = None if weights_as_inputs else structure_of(exported)
         read = partial(_symbolic_module, opened, converters, weights_as_inputs, strict)
-        whole = SymbolicForm(opened.variables, read, opened.check, asserted=opened.asserted)
+        least = LEAST if same_at_one(exported, converters) else LEAST_OF_MANY
+        whole = SymbolicForm(opened.variables, read, opened.check, asserted=opened.asserted, least=least)
         raise has_open_sizes(
             BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure, symbolic=whole)
         )

@@ -8,7 +8,7 @@ from math import prod
 
 from attrs import frozen
 
-from ..open_arithmetic import common_divisor
+from ..open_arithmetic import common_divisor, is_many, is_one, same
 from .strided_views import Atom, Layout
 
 # Batch axes with strides of their own that a library takes.
@@ -58,7 +58,7 @@ class MatmulGeometry:
 def _by_rows(shape: tuple[int, int], strides: tuple[int, int]) -> bool:
     """Whether rows are contiguous and do not overlap; a dimension of one element has any stride."""
     (rows, columns), (row_stride, column_stride) = shape, strides
-    return (columns == 1 or column_stride == 1) and (rows == 1 or row_stride >= columns)
+    return (is_one(columns) or is_one(column_stride)) and (is_one(rows) or row_stride >= columns)
 
 
 def _stride(layout: Layout, axis: int) -> int | None:
@@ -71,7 +71,7 @@ def _stride(layout: Layout, axis: int) -> int | None:
 
 def common_atoms(lists: Sequence[Sequence[Atom]]) -> list[BatchAxis] | None:
     """Several splittings of one index range, refined until all agree; None where they cannot."""
-    pools = [[atom for atom in atoms if atom[0] > 1] for atoms in lists]
+    pools = [[atom for atom in atoms if is_many(atom[0])] for atoms in lists]
     axes: list[BatchAxis] = []
     while any(pools):
         if not all(pools):
@@ -79,7 +79,7 @@ def common_atoms(lists: Sequence[Sequence[Atom]]) -> list[BatchAxis] | None:
         extent = 0
         for pool in pools:
             extent = common_divisor(extent, pool[-1][0])
-        if extent == 1:
+        if is_one(extent):
             return None
         strides = []
         for pool in pools:
@@ -91,7 +91,7 @@ def common_atoms(lists: Sequence[Sequence[Atom]]) -> list[BatchAxis] | None:
     merged: list[BatchAxis] = []
     for axis in axes:  # innermost first
         inner = merged[-1] if merged else None
-        if inner and all(s == i * inner.extent for s, i in zip(axis.strides, inner.strides, strict=True)):
+        if inner and all(same(s, i * inner.extent) for s, i in zip(axis.strides, inner.strides, strict=True)):
             merged[-1] = BatchAxis(inner.extent * axis.extent, inner.strides)
         else:
             merged.append(axis)

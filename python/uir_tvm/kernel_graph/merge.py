@@ -17,7 +17,7 @@ from tvm import relax, te, tirx
 from ..bound_kernel import symbols_in
 from ..errors import UnsupportedOperatorError
 from ..frontend.relax_view import integers
-from ..open_arithmetic import same
+from ..open_arithmetic import is_one, same
 from ..open_size import OpenSize, SizeSpace, expression, expressions, open_sizes
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .operator_groups import OperatorGroup, final_hero
@@ -111,7 +111,7 @@ def _split(index: Any, dim: Sequence[tuple[int, Any]]) -> list[tuple[Any, Any]]:
     parts, inner = [], prod(extent for extent, _ in dim)
     for position, (extent, carried) in enumerate(dim):
         inner //= extent
-        part = index if inner == 1 else tirx.indexdiv(index, expression(inner))
+        part = index if is_one(inner) else tirx.indexdiv(index, expression(inner))
         parts.append((part if position == 0 else tirx.indexmod(part, expression(extent)), carried))
     return parts
 

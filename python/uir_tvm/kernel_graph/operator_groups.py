@@ -9,7 +9,7 @@ import attrs
 
 from ..frontend.relax_view import axes_of
 from ..heroes import hero
-from ..open_arithmetic import structure
+from ..open_arithmetic import is_many, structure
 from .program import Op, View
 from .strided_views import Layout
 
@@ -31,7 +31,7 @@ class IterationSpace:
     @property
     def trailing(self) -> bool:
         """Whether a row is one run of memory: its axes are the innermost ones."""
-        live = [axis for axis, extent in enumerate(self.shape) if extent > 1]
+        live = [axis for axis, extent in enumerate(self.shape) if is_many(extent)]
         along = [axis for axis in live if axis in self.axes]
         return along == live[len(live) - len(along) :]
 
@@ -134,7 +134,7 @@ def _from_row(group: OperatorGroup, view: View) -> bool:
 
 def _moves_columns(group: OperatorGroup) -> bool:
     """Whether a large operand's innermost memory axis is not the innermost axis of the kernel."""
-    live = [axis for axis, extent in enumerate(group.space.shape) if extent > 1]
+    live = [axis for axis, extent in enumerate(group.space.shape) if is_many(extent)]
     if not live:
         return False
     last = live[-1]

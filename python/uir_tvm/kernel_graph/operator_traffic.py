@@ -18,7 +18,7 @@ def read_bytes(op: Op) -> dict[Value, int]:
     for index, view in enumerate(op.operands):
         if view.scalar is not None:
             continue
-        width = view.base.nbytes // max(1, view.base.size)
+        width = view.base.nbytes // view.base.size if view.base.size else 0
         size = view.layout.size
         if op.kind.kind == "gather" and index == 0:
             size = least(size, op.results[0].size)

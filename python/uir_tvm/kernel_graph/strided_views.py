@@ -13,7 +13,7 @@ from math import prod
 
 from attrs import field, frozen
 
-from ..open_arithmetic import divides, same, structure
+from ..open_arithmetic import divides, is_many, is_one, same, structure
 
 Atom = tuple[int, int]
 Dim = tuple[Atom, ...]
@@ -32,9 +32,9 @@ def merge_atoms(atoms: Iterable[Atom]) -> Dim:
     """Drop unit atoms and join neighbours that walk memory in one run."""
     merged: list[Atom] = []
     for extent, stride in atoms:
-        if extent == 1:
+        if is_one(extent):
             continue
-        if merged and merged[-1][1] == extent * stride:
+        if merged and same(merged[-1][1], extent * stride):
             merged[-1] = (merged[-1][0] * extent, stride)
         else:
             merged.append((extent, stride))
@@ -130,8 +130,9 @@ class Layout:
         result: list[Dim] = []
         for dim, extent in zip(dims, shape, strict=True):
             have = prod(e for e, _ in dim)
-            assert have in (1, extent), (self, shape)
-            result.append(dim if have == extent else ((extent, 0),))
+            repeated = not same(have, extent) and is_one(have)
+            assert repeated or have == extent, (self, shape)
+            result.append(((extent, 0),) if repeated else dim)
         return Layout(tuple(result), self.offset)
 
     def reshape(self, shape: Sequence[int]) -> Layout | None:
@@ -142,7 +143,7 @@ class Layout:
         dims: list[Dim] = []
         for extent in reversed(shape):
             taken: list[Atom] = []
-            while extent > 1:
+            while is_many(extent):
                 have, stride = pool.pop()
                 if divides(have, extent):
                     taken.append((have, stride))
@@ -162,12 +163,14 @@ class Layout:
             return None
         merged = merge_atoms(self.atoms)
         mine = contiguous_strides([extent for extent, _ in merged])
-        order = sorted(range(len(merged)), key=lambda i: -merged[i][1])
+        order: list[int] = []
         step = 1
-        for i in reversed(order):
-            if merged[i][1] != step:
+        while len(order) < len(merged):
+            inner = (i for i in range(len(merged)) if i not in order and same(merged[i][1], step))
+            if (found := next(inner, None)) is None:
                 return None
-            step *= merged[i][0]
+            order.insert(0, found)
+            step *= merged[found][0]
         return Layout((merge_atoms((merged[i][0], mine[i]) for i in order),))
 
 
@@ -199,7 +202,7 @@ def digits(
         every coordinate.  None where an atom straddles a boundary or coordinates could carry.
     """
     strides = contiguous_strides(radices)
-    live = [j for j in range(len(radices)) if radices[j] > 1]
+    live = [j for j in range(len(radices)) if is_many(radices[j])]
     offsets, rest = [0] * len(radices), layout.offset
     for j in live:
         offsets[j], rest = divmod(rest, strides[j])
@@ -213,8 +216,10 @@ def digits(
             if stride == 0:
                 found.append(Digit(extent, 0, 0))
                 continue
-            while extent > 1:
-                position = next((j for j in live if strides[j] <= stride), None)
+            while is_many(extent):
+                position = next((j for j in live if same(strides[j], stride)), None)
+                if position is None:
+                    position = next((j for j in live if strides[j] <= stride), None)
                 if position is None or not divides(strides[position], stride):
                     return None
                 factor = stride // strides[position]

@@ -11,6 +11,7 @@ from ..library.open_attrs import OpenAttrs
 from ..library.sized import FUNCTION as SIZED
 from ..library.sized import sized_texts
 from ..one_at_a_time import one_at_a_time
+from ..open_arithmetic import same
 from ..open_size import SizeSpace, expressions
 from .build import build
 from .cuda_graph import capture, check
@@ -105,7 +106,7 @@ class _Writer:
         if tensor.memory is not None:
             return self._read(tensor.memory, shape)
         var = self.vars[tensor]
-        if shape == tensor.shape:
+        if same(shape, tensor.shape):
             return var
         if (tensor, shape) not in self.views:
             self.views[tensor, shape] = self.builder.emit(relax.op.reshape(var, expressions(shape)))

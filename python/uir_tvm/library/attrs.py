@@ -11,7 +11,7 @@ import attrs
 
 from ..errors import ShapeError
 from ..igraph.space import USUAL
-from ..open_arithmetic import broadcast_shapes, structure
+from ..open_arithmetic import broadcast_shapes, is_many, is_one, structure
 from ..open_size import AnySize
 from .open_attrs import OpenAttrs, OperandLayout, contiguous_strides, not_below, sizes
 from .reference import ACTIVATIONS
@@ -176,7 +176,7 @@ class MatmulAttrs(OpenAttrs):
             strides = list(contiguous_strides(shape))
             if transpose:
                 strides[-1], strides[-2] = strides[-2], strides[-1]
-            lead = [s if size > 1 else 0 for s, size in zip(strides[:-2], shape[:-2], strict=True)]
+            lead = [s if is_many(size) else 0 for s, size in zip(strides[:-2], shape[:-2], strict=True)]
             return OperandLayout([0] * (len(batch) - len(lead)) + lead + strides[-2:])
 
         return cls(
@@ -193,7 +193,9 @@ class MatmulAttrs(OpenAttrs):
     @property
     def packable(self) -> bool:
         """Whether b is one matrix, as `pack_weight` needs."""
-        return all(stride == 0 or size == 1 for size, stride in zip(self.batch, self.b.strides, strict=False))
+        return all(
+            stride == 0 or is_one(size) for size, stride in zip(self.batch, self.b.strides, strict=False)
+        )
 
     def with_packed_weight(self) -> MatmulAttrs:
         """With `packed`; where sizes are open, for a usual number of rows."""

@@ -13,14 +13,14 @@ import tvm
 from ..errors import OpenSizeError, ShapeError, UirError, last_line
 from ..model_state import state_of
 from ..open_size import Condition, SizeSpace
-from ..open_symbols import LEAST, symbols_for
+from ..open_symbols import LEAST_OF_MANY, symbols_for
 from ..saved_sizes import condition_text
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
 from .sized_executable import HeldMemory
 
 if TYPE_CHECKING:
-    from ..frontend.open_model import OpenModel
+    from ..frontend.open_model import OpenModel, SymbolicForm
     from ..kernel_graph import GroupedProgram, KernelGraph
     from .executable import Executable
     from .open_kernels import OpenKernels
@@ -160,6 +160,8 @@ class SymbolicPrograms:
         #: Why shapes are imported by themselves; empty where they are not.
         self.why_not = why_not
         self.programs: list[SymbolicProgram] = []
+        #: Whether the model is read for sizes of 1 together with others; where it cannot, for those alone.
+        self._ones = True
 
     def of(self, model: OpenModel | None, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
         """What is compiled for these shapes; None where the model is imported for them alone.
@@ -177,10 +179,10 @@ class SymbolicPrograms:
         if not model.signature.related and model.signature.shapes(sizes) != dict(shapes):
             return None  # one name for several sizes
         form.check(sizes)
-        if any(size < LEAST for size in sizes.values()):
-            return None
         found = self._admitting(sizes)
         while found is None and not self.why_not and len(self.programs) < MOST:
+            if min(sizes.values(), default=self._least(form)) < self._least(form):
+                return None
             self._make(model, sizes)
             found = self._admitting(sizes)
         if found is None:
@@ -204,6 +206,10 @@ class SymbolicPrograms:
         self.why_not = self.why_not or "the model takes none of the sizes that were tried"
         return None
 
+    def _least(self, form: SymbolicForm) -> int:
+        """Sizes below this are compiled by themselves."""
+        return form.least if self._ones else max(form.least, LEAST_OF_MANY)
+
     def _admitting(self, sizes: Sizes) -> SymbolicProgram | None:
         """The first program whose conditions sizes meet."""
         return next((each for each in self.programs if each.admits(**sizes)), None)
@@ -221,20 +227,25 @@ class SymbolicPrograms:
 
     def _made_with(self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool) -> bool:
         """Whether that is all; else one more condition is known that representatives have to meet."""
-        assert model.symbolic is not None and self._group is not None
+        form = model.symbolic
+        assert form is not None and self._group is not None
         ranges = {name: model.signature.ranges.get(name, (0, None)) for name in model.signature.symbols}
 
         def holds(numbers: Sizes) -> bool:
             return all(each.holds(numbers) for each in alike)
 
-        symbols = symbols_for(ranges, model.symbolic.variables, sizes, None if near else holds)
+        symbols = symbols_for(ranges, form.variables, sizes, None if near else holds, self._least(form))
         space = SizeSpace(symbols, sizes)
         try:
-            module = model.symbolic.module(space)
+            module = form.module(space)
             grouped = self._group(module, space)
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
+            if space.unlike is None and self._least(form) < LEAST_OF_MANY and not self.programs:
+                log.info("sizes of 1 are compiled by themselves: %s", _said(error), exc_info=error)
+                self._ones = False
+                return any(size < LEAST_OF_MANY for size in sizes.values())
             if space.unlike is None:
                 self.why_not = _said(error)
                 log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
@@ -251,7 +262,7 @@ class SymbolicPrograms:
             return True
         program = grouped.program
         given = program.inputs[: len(program.inputs) - len(program.state)]
-        inputs = model.symbolic.inputs or tuple(value.name for value in given)
+        inputs = form.inputs or tuple(value.name for value in given)
         outputs = tuple(f"output{index}" for index in range(len(program.outputs)))
         initial = tuple(each.initial for each in state_of(module))
         self.programs.append(
@@ -279,7 +290,7 @@ def _usual(model: OpenModel) -> Iterator[Sizes]:
     assert model.symbolic is not None
     signature, variables = model.signature, model.symbolic.variables
     ranges = {name: signature.ranges.get(name, (0, None)) for name in signature.symbols}
-    symbols = symbols_for(ranges, variables)
+    symbols = symbols_for(ranges, variables, least=model.symbolic.least)
     primes = {symbol.name: symbol.representative for symbol in symbols}
     tried: list[Sizes] = [primes, dict(zip(primes, reversed(primes.values()), strict=True))]
     for number in USUAL:

@@ -10,6 +10,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ...open_arithmetic import same
 from ..relax_view import (
     NUMPY_DTYPES,
     array_of,
@@ -163,7 +164,7 @@ def rows_in_shape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     would keep it from its neighbours.
     """
     target, value, shift = shape_of(call), call.args[0], None
-    if not target or rewriter.uses(value) != 1 or (shape_of(value) or (0,))[-1] != target[-1]:
+    if not target or rewriter.uses(value) != 1 or not same((shape_of(value) or (0,))[-1], target[-1]):
         return None
     sum_ = rewriter.made_by(value, "add")
     if sum_ is not None:

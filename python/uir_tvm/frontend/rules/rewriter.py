@@ -9,6 +9,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...open_arithmetic import same
 from ..fold import fold
 from ..relax_view import Shape, address_of, integers, is_constant, op_name, shape_of, size_of
 from .empty import empty_value, without_empty
@@ -77,13 +78,13 @@ class Rewriter:
         """The same elements in another shape, looking through the reshapes before."""
         while (inner := self.made_by(expr, "reshape")) is not None:
             expr = inner.args[0]
-        if shape_of(expr) == shape:
+        if same(shape_of(expr), shape):
             return expr
         return self._emit_plain(relax.op.reshape(expr, shape))
 
     def broadcast(self, expr: tvm.ir.Expr, shape: Shape) -> tvm.ir.Expr:
         """The value repeated to a shape."""
-        if shape_of(expr) == shape:
+        if same(shape_of(expr), shape):
             return expr
         return self.emit(relax.op.broadcast_to(expr, shape))
 

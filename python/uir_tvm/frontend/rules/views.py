@@ -7,7 +7,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import is_open, structure
+from ...open_arithmetic import divides, is_one, is_open, structure
+from ...open_arithmetic import same as same_size
 from ..fold import fold
 from ..relax_view import (
     ELEMENT_LIMIT,
@@ -60,9 +61,9 @@ def squeeze_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr
     order = permutation_of(inner, len(source))
     kept: list[int] = []
     for axis in order:
-        if len(kept) < len(target) and source[axis] == target[len(kept)]:
+        if len(kept) < len(target) and same_size(source[axis], target[len(kept)]):
             kept.append(axis)
-        elif source[axis] != 1:
+        elif not is_one(source[axis]):
             return None
     if len(kept) != len(target) or len(kept) == len(order):
         return None
@@ -119,7 +120,7 @@ def permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     if shape is None:
         return None
     axes = permutation_of(call, len(shape))
-    moved = [axis for axis in axes if shape[axis] != 1]
+    moved = [axis for axis in axes if not is_one(shape[axis])]
     if moved == sorted(moved):
         return rewriter.reshape(source, tuple(shape[axis] for axis in axes))
     inner = rewriter.made_by(source, "permute_dims")
@@ -205,9 +206,9 @@ def _axis_before_split(source: Shape, shape: Shape, axis: int) -> int | None:
     """Axis of ``source`` whose outermost part is ``axis`` of the reshaped ``shape``, or None."""
     before = size_of(shape[:axis])
     for place, size in enumerate(source):
-        if size_of(source[:place]) == before and size % shape[axis] == 0 and size > shape[axis]:
+        if same_size(size_of(source[:place]), before) and divides(shape[axis], size) and size > shape[axis]:
             inside = [size_of(shape[axis:stop]) for stop in range(axis + 1, len(shape) + 1)]
-            return place if size in inside else None
+            return place if any(same_size(size, each) for each in inside) else None
     return None
 
 
