@@ -28,6 +28,7 @@ from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
+from .kernel_programs import KernelPrograms
 from .model_library import build_library, info_of, specs_of, with_host_code
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
@@ -38,6 +39,7 @@ from .runtime.growing_state import GrowingExecutable, growing
 from .runtime.open_kernels import OpenKernels
 from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable
+from .runtime.stored_programs import StoredProgram, StoredPrograms
 from .runtime.symbolic_programs import (
     OpenGraph,
     SizedProgram,
@@ -160,18 +162,22 @@ def compile(
             OpenSignature(()).known(options.specialize[0])
         return made
     opened: OpenModel = needed.model
+
+    def compiled(module: Any, constants: SharedConstants) -> Executable:
+        if isinstance(module, SizedProgram) and isinstance(module.program, StoredProgram):
+            return module.program.at(module.sizes)
+        return _compile(module, target, None, None, label, options, None, constants=constants)
+
     exe = SpecializedExecutable(
         opened,
-        lambda module, constants: _compile(
-            module, target, None, None, label, options, None, constants=constants
-        ),
+        compiled,
         opened.signature,
         opened.structure,
         label,
         target,
         options.device,
         needed,
-        _programs(target, options),
+        _programs_of(opened, label, target, options),
     )
     for chosen in options.specialize:
         exe.make(chosen)
@@ -196,6 +202,20 @@ def _pairs(opened: OpenModel, state: Pairs, model: Any) -> tuple[Mapping[str, An
             remedy="fix them: shapes={...}, sizes={...} (--shape, --size)",
         )
     return pairs_by_name(state, [each.name for each in opened.signature.inputs], results), results
+
+
+def _programs_of(
+    opened: OpenModel, label: str, target: str | tvm.target.Target, options: CompileOptions
+) -> SymbolicPrograms | StoredPrograms:
+    """What is compiled for all sizes of a model."""
+    kernel = getattr(opened, "kernel", None)
+    if kernel is None:
+        return _programs(target, options)
+
+    def alone(sizes: Sizes) -> Executable:
+        return _compile(kernel.bound(sizes), target, None, None, label, options, None)
+
+    return KernelPrograms(kernel, label, target, options, alone)
 
 
 def _programs(target: str | tvm.target.Target, options: CompileOptions) -> SymbolicPrograms:

@@ -78,7 +78,7 @@ def symbols_for(
 
 def representative_in(ends: Range, taken: Iterable[int]) -> int:
     """A prime of a range that is none of some numbers; else the range's greatest, or its least number."""
-    low, high = max(ends[0], LEAST), ends[1]
+    low, high = max(ends[0], LEAST_OF_MANY), ends[1]
     found = (number for number in _primes(low, high, None) if number not in set(taken))
     return next(found, low if high is None else high)
 

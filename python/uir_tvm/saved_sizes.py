@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
 from .errors import FrontendError
 from .open_size import Condition, OpenSize
 from .symbolic_shapes import Sizes, parsed, symbols_of, value_at, value_of
@@ -38,14 +36,24 @@ _PARTS = {"div(": "FloorDiv(", "mod(": "Mod("}
 _KEY = "size"
 
 
-@attrs.frozen
 class SizeText:
-    """An open size of a loaded model."""
+    """An open size as a text: of a loaded model, or of one kernel."""
 
-    text: str
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SizeText) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 def _said(text: str) -> str:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tvm
 from tvm import relax, te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from ..bound_kernel import symbols_in
-from ..errors import FrontendError
+from ..errors import FrontendError, OpenSizeError
 from ..extract.roles import roles_of
 from ..function_scope import function_scope
 from ..igraph import IGraph
@@ -48,9 +49,31 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
     if symbols_in(func):
         opened = OpenKernel(func, roles_of)
         raise has_open_sizes(
-            BoundAtOnce(opened.signature, lambda sizes: from_prim_func(opened.bound(sizes), name))
+            BoundAtOnce(
+                opened.signature, lambda sizes: from_prim_func(opened.bound(sizes), name), kernel=opened
+            )
         )
     return _module(func, roles_of(func), name)
+
+
+@one_at_a_time
+def open_module(
+    func: tirx.PrimFunc, roles: Sequence[str], variables: Mapping[str, Any]
+) -> tuple[tvm.IRModule, str]:
+    """A module whose ``main`` takes what a kernel reads and the sizes that it leaves open; the kernel's name.
+
+    Raises
+    ------
+    OpenSizeError
+        A parameter is both read and written, or two sizes have one name.
+    """
+    if "inout" in roles or any(str(each.name) != name for name, each in variables.items()):
+        raise OpenSizeError(
+            "The kernel is compiled for numbers.",
+            need="parameters that are read or written, not both, and sizes of different names",
+            remedy="write to another buffer",
+        )
+    return _module(func, roles, None, list(variables.values())), _label(func, None)
 
 
 @one_at_a_time
@@ -85,7 +108,9 @@ def _check_params(func: tirx.PrimFunc, name: str | None) -> None:
             )
 
 
-def _module(func: tirx.PrimFunc, roles: Sequence[str], name: str | None) -> tvm.IRModule:
+def _module(
+    func: tirx.PrimFunc, roles: Sequence[str], name: str | None, sizes: Sequence[Any] = ()
+) -> tvm.IRModule:
     label = _label(func, name)
     given = [param for param, role in zip(func.params, roles, strict=True) if role != "out"]
     updated = [param for param, role in zip(func.params, roles, strict=True) if role == "inout"]
@@ -101,7 +126,8 @@ def _module(func: tirx.PrimFunc, roles: Sequence[str], name: str | None) -> tvm.
         )
     builder = relax.BlockBuilder()
     inputs = [relax.Var(str(param.name), _type(param)) for param in given]
-    with function_scope(builder, "main", inputs):
+    shape = [relax.Var("sizes", relax.ShapeType(values=list(sizes)))] if sizes else []
+    with function_scope(builder, "main", [*inputs, *shape]):
         kernel = builder.add_func(func.with_attr("global_symbol", label), label)
         with builder.dataflow():
             # the kernel updates copies: the caller's tensors stay as they are
@@ -132,4 +158,5 @@ def _copy(builder: relax.BlockBuilder, value: relax.Var, label: str) -> relax.Va
 
 
 def _type(param: tirx.Var) -> relax.TensorType:
-    return relax.TensorType([int(extent) for extent in param.ty.shape], str(param.ty.dtype))
+    shape = [int(e) if isinstance(e, tirx.IntImm) else e for e in param.ty.shape]
+    return relax.TensorType(shape, str(param.ty.dtype))

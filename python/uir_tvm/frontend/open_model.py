@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 import numpy as np
@@ -16,6 +16,9 @@ from ..model_state import callers
 from ..open_size import SizeSpace
 from ..open_symbols import LEAST
 from ..symbolic_shapes import OpenSignature, Sizes
+
+if TYPE_CHECKING:
+    from .relax_symbols import OpenKernel
 
 #: What an operator outside kernels computes: its operands' numbers -> its results'.
 HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
@@ -116,6 +119,8 @@ class BoundAtOnce:
         Symbols that have their size already.
     symbolic : SymbolicForm, optional
         How it is read for all sizes at once; None: only for numbers.
+    kernel : OpenKernel, optional
+        Where it is one kernel with symbols.
     """
 
     signature: OpenSignature
@@ -123,11 +128,16 @@ class BoundAtOnce:
     structure: str | None = None
     given: Sizes = attrs.field(factory=dict)
     symbolic: SymbolicForm | None = None
+    kernel: OpenKernel | None = None
 
     def fixed(self, sizes: Sizes) -> BoundAtOnce:
         """See `OpenModel.fixed`."""
         return attrs.evolve(
-            self, signature=self.signature.fixed(sizes), given={**self.given, **sizes}, symbolic=None
+            self,
+            signature=self.signature.fixed(sizes),
+            given={**self.given, **sizes},
+            symbolic=None,
+            kernel=None,
         )
 
     def module(self, shapes: InputShapes) -> tvm.IRModule:

@@ -279,6 +279,15 @@ class OpenKernel:
         Its parameters are buffers.
     roles_of : callable
         Whether each parameter of a kernel without symbols is ``in``, ``inout`` or ``out``.
+
+    Attributes
+    ----------
+    roles : list of str
+        Of its parameters.
+    every : list of OpenInput
+        All parameters.
+    signature : OpenSignature
+        What it reads.
     """
 
     def __init__(self, func: tirx.PrimFunc, roles_of: Callable[[tirx.PrimFunc], Sequence[Any]]) -> None:
@@ -289,9 +298,15 @@ class OpenKernel:
             for param in func.params
         ]
         # which of them it reads is the same for all sizes
-        some = roles_of(self.bound(dict.fromkeys(self._names.of.values(), 2)))
-        read = [each for each, role in zip(inputs, some, strict=True) if role != "out"]
+        self.roles = [str(role) for role in roles_of(self.bound(dict.fromkeys(self._names.of.values(), 2)))]
+        self.every = inputs
+        read = [each for each, role in zip(inputs, self.roles, strict=True) if role != "out"]
         self.signature = OpenSignature(read)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The variable of each symbol."""
+        return {name: variable for variable, name in self._names.of.items()}
 
     def bound(self, sizes: Sizes) -> tirx.PrimFunc:
         """The kernel for a size of every symbol."""

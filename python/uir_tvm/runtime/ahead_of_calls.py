@@ -105,8 +105,6 @@ class AheadOfCalls:
             Nothing does, for a reason that the error tells.
         """
         programs = self._programs
-        if isinstance(programs, StoredPrograms):
-            return  # it has what there is
         with self._lock:
             if self.wholes:
                 return
@@ -116,7 +114,7 @@ class AheadOfCalls:
                 self._compile(program)
             if self.wholes:
                 return
-        why = [programs.why_not, *(each.why_numbers for each in programs.programs)]
+        why = [programs.why_not, *(getattr(each, "why_numbers", "") for each in programs.programs)]
         if self.deciding:
             why = [f"values of {', '.join(self.deciding)} decide what is compiled"]
         raise by_shape(self.info.name, self.signature, why)

@@ -223,7 +223,8 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
     ) -> Sequence[str]:
         """Drive a run by the model: as the program that all sizes share, or imported for these shapes."""
         with sharing(self._constants):
-            program = None if self.deciding else self._programs.of(self._model, shapes)
+            numbers_only = self.deciding or (alone and isinstance(self._programs, StoredPrograms))
+            program = None if numbers_only else self._programs.of(self._model, shapes)
         if program is None:
             try:
                 return self._opened(shapes).run(self._decided(shapes), values, run)
@@ -314,7 +315,7 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         actions = self._paths.actions.values()
         outside = {a.operator: a.reason for a in actions if isinstance(a, OutsideOperator)}
         for program in self._programs.programs:
-            rows = () if program.executable is None else program.executable.info.graph["opaque"]
+            rows = () if program.executable is None else program.executable.info.graph.get("opaque", ())
             outside |= {row["operator"].removeprefix(ONNX): row["reason"] for row in rows}
         stages = dict.fromkeys(
             [action.executable for action in actions if isinstance(action, ModelStage)]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -42,6 +42,10 @@ class StoredProgram:
     memory : HeldMemory
     uses : int
         Shapes that asked for it.
+    alone : callable or None
+        Compiles it for some sizes alone; None: it was loaded.
+    is_new : bool
+        Whether it was compiled here, and no shape has counted that yet.
     """
 
     symbols: tuple[str, ...]
@@ -54,6 +58,8 @@ class StoredProgram:
     executable: Executable
     memory: HeldMemory = attrs.Factory(HeldMemory)
     uses: int = 0
+    alone: Callable[[Sizes], Executable] | None = None
+    is_new: bool = False
 
     def admits(self, **sizes: int) -> bool:
         """Whether it serves a size for each symbol, by name."""
@@ -63,6 +69,8 @@ class StoredProgram:
         """Its executable for some sizes."""
 
         def alone() -> Executable:
+            if self.alone is not None:
+                return self.alone(sizes)
             raise NotCompiledError(
                 f"`{self.executable.info.name}` has no code for {sizes_text(sizes)} alone.",
                 limit="it was loaded, and its code serves all sizes",
@@ -71,7 +79,9 @@ class StoredProgram:
             )
 
         numbers = {name: sizes[name] for name in self.symbols}
-        return SizedExecutable(self.executable, self.memory, numbers, alone, {})
+        seconds = dict(self.executable.info.seconds) if self.is_new else {}
+        self.is_new = False
+        return SizedExecutable(self.executable, self.memory, numbers, alone, seconds)
 
     def stored_kernels(self) -> list[StoredKernel]:
         """Its kernels as a file keeps them; ArtifactError where one has no such form."""
@@ -121,13 +131,16 @@ class StoredPrograms:
     programs : sequence of StoredProgram
     """
 
-    #: Why shapes are imported by themselves: none is.
-    why_not = ""
-
     def __init__(
         self, signature: OpenSignature, asserted: Sequence[str], programs: Sequence[StoredProgram]
     ) -> None:
         self._signature, self.asserted, self.programs = signature, tuple(asserted), tuple(programs)
+        #: Why shapes are compiled by themselves; empty where they are not.
+        self.why_not = ""
+
+    def first(self, model: object) -> SizedProgram | None:
+        """A program that serves all sizes, for some that it takes; None where there is none."""
+        return SizedProgram(self.programs[0], self.programs[0].usual) if self.programs else None
 
     def of(self, model: object, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
         """The program for these shapes; None where there is none.

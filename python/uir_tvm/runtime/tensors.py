@@ -137,10 +137,11 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
         return tvm.runtime.tensor(_torch_to_numpy(value.cpu()), device)
     # not ascontiguousarray, which makes rank 1 of rank 0
     array = np.asarray(value, order="C")
-    # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats, some of kind "f", are copied.
+    # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats, some of kind "f", are copied. Of
+    # an array without elements it says strides of 0, which kernels of any size do not take.
     aligned = array.ctypes.data % ALIGNMENT == 0
     plain = array.dtype.kind in "iuf" and array.dtype.isbuiltin == 1
-    if device.type == "cpu" and aligned and array.flags.writeable and plain:
+    if device.type == "cpu" and aligned and array.size and array.flags.writeable and plain:
         return tvm.runtime.from_dlpack(array)
     return tvm.runtime.tensor(array, device)
 
