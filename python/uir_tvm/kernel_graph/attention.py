@@ -11,12 +11,12 @@ import attrs
 from tvm import relax
 
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import is_open
+from ..open_arithmetic import is_one, is_open
 from .band import BAND, Band, band_of
 from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
 from .scales import is_normal
-from .strided_views import Layout
+from .strided_views import Layout, outermost_first
 
 ATTENTION = "uir.attention"
 SOFTMAXES = frozenset({"nn.softmax", "uir.safe_softmax"})
@@ -294,7 +294,7 @@ def _rows(found: Attention) -> int:
     rows = found.query.shape[-2]
     inner = found.key.layout.dims[-3] if len(found.key.shape) > 2 else ()
     shared = inner[-1][0] if inner and inner[-1][1] == 0 else 1
-    return shared if rows == 1 else rows
+    return shared if is_one(rows) else rows
 
 
 def _replace(program: Program, found: Attention, counts: dict[Value, int]) -> None:
@@ -350,7 +350,9 @@ def store_in_order(op: Op) -> None:
         return
     dims = value.view().layout.dims
     assert all(len(dim) <= 1 for dim in dims), value
-    order = sorted(range(len(dims)), key=lambda axis: -dims[axis][0][1] if dims[axis] else -value.size)
+    ones = [axis for axis, dim in enumerate(dims) if not dim]
+    order = [*ones, *outermost_first({axis: dim[0] for axis, dim in enumerate(dims) if dim})]
+    assert len(order) == len(dims), value
     value.shape = tuple(value.shape[axis] for axis in order)
     value.storage = Layout.contiguous([value.size])
     op.attrs["order"] = tuple(order)

@@ -8,7 +8,7 @@ a view (the heads of attention, the repeated heads of grouped queries), where pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from attrs import field, frozen
@@ -39,6 +39,18 @@ def merge_atoms(atoms: Iterable[Atom]) -> Dim:
         else:
             merged.append((extent, stride))
     return tuple(merged)
+
+
+def outermost_first(atoms: Mapping[int, Atom]) -> list[int]:
+    """Atoms by name in the order in which they are one run of memory; of others those that are."""
+    order: list[int] = []
+    step = 1
+    while True:
+        inner = (name for name, atom in atoms.items() if name not in order and same(atom[1], step))
+        if (found := next(inner, None)) is None:
+            return order[::-1]
+        order.append(found)
+        step *= atoms[found][0]
 
 
 @frozen
@@ -163,14 +175,9 @@ class Layout:
             return None
         merged = merge_atoms(self.atoms)
         mine = contiguous_strides([extent for extent, _ in merged])
-        order: list[int] = []
-        step = 1
-        while len(order) < len(merged):
-            inner = (i for i in range(len(merged)) if i not in order and same(merged[i][1], step))
-            if (found := next(inner, None)) is None:
-                return None
-            order.insert(0, found)
-            step *= merged[found][0]
+        order = outermost_first(dict(enumerate(merged)))
+        if len(order) < len(merged):
+            return None
         return Layout((merge_atoms((merged[i][0], mine[i]) for i in order),))
 
 
