@@ -12,6 +12,7 @@ import uir_tvm
 from tvm import te, tirx
 from uir_tvm import CompileOptions
 from uir_tvm.errors import NotCompiledError
+from uir_tvm.tune.database import ScheduleDatabase
 
 WIDTH = 96
 RNG = np.random.default_rng(0)
@@ -65,6 +66,13 @@ def test_chosen_sizes_and_explanations_are_of_numbers() -> None:
     x = RNG.standard_normal((9, WIDTH), np.float32)
     explained = exe.specialized(x, SHIFT).report(explain=True)["explain"]
     assert len(explained["kernels"]) == 1
+
+
+def test_a_database_chooses_by_numbers(tmp_path: pathlib.Path) -> None:
+    ScheduleDatabase(tmp_path)
+    exe = uir_tvm.compile(rows(), database=tmp_path)
+    expect_right(exe, 3)
+    assert not exe.wholes and "database" in exe.report()["imported_by_shape"]
 
 
 def test_what_has_no_kernel_for_all_sizes_is_compiled_for_each() -> None:

@@ -209,7 +209,7 @@ def _programs_of(
 ) -> SymbolicPrograms | StoredPrograms:
     """What is compiled for all sizes of a model."""
     kernel = getattr(opened, "kernel", None)
-    if kernel is None:
+    if kernel is None or options.database is not None:
         return _programs(target, options)
 
     def alone(sizes: Sizes) -> Executable:

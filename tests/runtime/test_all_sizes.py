@@ -23,6 +23,7 @@ from tvm import relax
 from uir_tvm import CompileOptions
 from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, NotCompiledError, OpenSizeError, SizeError
+from uir_tvm.export.write import write_project
 from uir_tvm.frontend.torch_symbols import OpenProgram
 from uir_tvm.saved_sizes import holds
 
@@ -129,6 +130,17 @@ def test_chosen_sizes_are_saved_alone(tmp_path: pathlib.Path) -> None:
         loaded(torch.zeros(4, 64))
     expect_right(exe, 4)
     expect_right(uir_tvm.load(exe.save(tmp_path / "both.uir")), 5)
+
+
+def test_projects_are_of_numbers(tmp_path: pathlib.Path) -> None:
+    exe = uir_tvm.compile(program(), "uir-ascend", options=CompileOptions(device="model"))
+    loaded = uir_tvm.load(exe.save(tmp_path / "model.uir"))
+    with pytest.raises(NotCompiledError, match="for n = 32 alone") as caught:
+        write_project(loaded.find({"n": 32}).executable, tmp_path / "other", check=False)
+    assert "--size n=32" in caught.value.remedy and not (tmp_path / "other").exists()
+    expect_right(exe, 32)
+    project = write_project(exe.specialized(torch.zeros(32, 64)), tmp_path / "project", check=False)
+    assert project.launches >= 1
 
 
 def changed(path: pathlib.Path, name: str, change: Any) -> dict[str, bytes]:

@@ -64,7 +64,8 @@ def write_project(
     Parameters
     ----------
     exe : Executable
-        Compiled for a target of `PROJECTS`.
+        Compiled for a target of `PROJECTS`. One that serves some sizes by code for all of them is compiled
+        for these alone: memory, launches and inputs of a project are planned for numbers.
     directory : str or Path
         A folder that does not exist, or is empty; it appears whole or not at all.
     inputs : sequence of numpy.ndarray, optional
@@ -81,10 +82,13 @@ def write_project(
         The folder cannot be written.
     ShapeError
         Inputs that the model does not take.
+    NotCompiledError
+        It was loaded, and its code is for all sizes.
     """
     directory = pathlib.Path(directory)
     kind = kind_of(exe)
     _check_directory(directory)
+    exe = exe.standalone
     program = host_program(exe)
     weights = weights_of(exe) if program.weights else []
     if inputs is not None:

@@ -74,7 +74,7 @@ class StoredProgram:
             raise NotCompiledError(
                 f"`{self.executable.info.name}` has no code for {sizes_text(sizes)} alone.",
                 limit="it was loaded, and its code serves all sizes",
-                remedy="save or export it whole, or compile the model for these sizes: "
+                remedy="save it whole, or compile the model for these sizes: "
                 + " ".join(f"--size {name}={size}" for name, size in sizes.items()),
             )
 
