@@ -162,6 +162,8 @@ class SymbolicPrograms:
         self.programs: list[SymbolicProgram] = []
         #: Whether the model is read for sizes of 1 together with others; where it cannot, for those alone.
         self._ones = True
+        #: Conditions of the first reading with ones, where it has any: fewer without are better.
+        self._asked: int | None = None
 
     def of(self, model: OpenModel | None, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
         """What is compiled for these shapes; None where the model is imported for them alone.
@@ -206,6 +208,18 @@ class SymbolicPrograms:
         self.why_not = self.why_not or "the model takes none of the sizes that were tried"
         return None
 
+    def _again(self, form: SymbolicForm, sizes: Sizes, asked: int) -> bool:
+        """Whether the model is read once more, without sizes of 1 or with them: where less is asked."""
+        if self._asked is None:
+            if not asked or self._least(form) >= LEAST_OF_MANY or min(sizes.values()) < LEAST_OF_MANY:
+                return False
+            self._asked, self._ones = asked, False
+            return True
+        if self._ones or asked < self._asked:
+            return False
+        self._ones = True
+        return True
+
     def _least(self, form: SymbolicForm) -> int:
         """Sizes below this are compiled by themselves."""
         return form.least if self._ones else max(form.least, LEAST_OF_MANY)
@@ -242,6 +256,9 @@ class SymbolicPrograms:
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
+            if space.unlike is None and self._asked is not None and not self.programs and not self._ones:
+                self._ones = True  # it was read with them
+                return False
             if space.unlike is None and self._least(form) < LEAST_OF_MANY and not self.programs:
                 log.info("sizes of 1 are compiled by themselves: %s", _said(error), exc_info=error)
                 self._ones = False
@@ -251,6 +268,8 @@ class SymbolicPrograms:
                 log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
                 return True
         else:
+            if space.unlike is None and not self.programs and self._again(form, sizes, len(space.conditions)):
+                return False
             structure = str(module.attrs[STRUCTURE]) if module.attrs and STRUCTURE in module.attrs else None
             whole, why = self._whole(grouped, space)
         if space.unlike is not None:
