@@ -7,6 +7,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ...open_arithmetic import is_one
 from ..relax_view import array_of, dtype_of, integers, is_constant, op_name, shape_of, size_of, uniform_of
 from .rewriter import Rewriter
 
@@ -24,7 +25,9 @@ def counted(expr: tvm.ir.Expr, rewriter: Rewriter) -> tuple[int, int] | None:
         numbers = integers(call.args)
         return None if numbers is None or numbers[2] != 1 else (numbers[0], numbers[1])
     call, shape = rewriter.made_by(expr, "strided_slice"), shape_of(expr)
-    if call is None or shape is None or not is_constant(call.args[0]) or shape.count(1) != len(shape) - 1:
+    if call is None or shape is None or not is_constant(call.args[0]):
+        return None
+    if sum(map(is_one, shape)) != len(shape) - 1:
         return None
     table, axes, begin = array_of(call.args[0]), integers(call.args[1]), integers(call.args[2])
     strides = integers(call.args[4]) if len(call.args) > 4 else (1,)
@@ -74,7 +77,7 @@ def indexed(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         found = counted(index if inner is None else inner.args[0], rewriter)
         if within is None or found != (0, extent):
             return None
-        wide = [axis + rank - len(within) for axis, size in enumerate(within) if size != 1]
+        wide = [axis + rank - len(within) for axis, size in enumerate(within) if not is_one(size)]
         if len(wide) != 1:
             return None
         places += wide

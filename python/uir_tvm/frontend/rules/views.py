@@ -136,7 +136,7 @@ def broadcast(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     shape = shape_of(source)
     if shape is None or target is None:
         return None
-    if size_of(shape) == size_of(target):
+    if same_size(size_of(shape), size_of(target)):
         return rewriter.reshape(source, target)
     inner = rewriter.made_by(source, "broadcast_to")
     if inner is not None:
