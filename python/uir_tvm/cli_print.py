@@ -111,7 +111,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def state_line(row: Mapping[str, Any]) -> str:
     """A tensor of a model's state, as a report has it, in one line."""
-    from .model_state import StateSpec
+    from .state_spec import StateSpec
 
     return str(StateSpec(**row))
 

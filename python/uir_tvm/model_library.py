@@ -14,10 +14,10 @@ from . import pipeline
 from .device.device_kernel import DeviceKernel
 from .errors import UirError, UnsupportedOperatorError, last_line
 from .kernel_graph.nodes import KernelGraph
-from .model_state import StateSpec
 from .options import CompileOptions
 from .runtime.executable import KernelInfo
 from .runtime.executable_state import is_zeros
+from .state_spec import StateSpec
 
 
 def build_library(

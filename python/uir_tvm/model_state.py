@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of a model: tensors that a call reads and leaves changed for the next one."""
+"""State of a Relax module: tensors that a call of ``main`` reads and leaves changed for the next one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import attrs
 import tvm
 from tvm import relax
 
 from .errors import FrontendError
+from .state_spec import IN_PLACE, StateSpec
 
 #: Attribute of a Relax module: its `StateEntry` records.
 STATE = "uir.state"
 #: In the place of a result: kernels of the module update the parameter where it is.
 IN_KERNEL = -1
-#: How a tensor of the state gets its new value.
-IN_PLACE, COPIED, UNCHANGED, GROWS = "in place", "copied", "unchanged", "grows"
 
 
 @attrs.frozen(eq=False)
@@ -97,47 +95,3 @@ def updated_specs(mod: tvm.IRModule) -> tuple[StateSpec, ...]:
         StateSpec(name, value.shape, str(value.dtype), IN_PLACE, written=value.numpy().nbytes)
         for name, value in rows
     )
-
-
-def _shape(given: Iterable[int]) -> tuple[int, ...]:
-    return tuple(given)
-
-
-@attrs.frozen
-class StateSpec:
-    """What an executable says of a tensor of its state.
-
-    Attributes
-    ----------
-    name, shape, dtype
-        As the model calls and declares it.
-    how : str
-        ``in place``: a call writes what it changes, where it is. ``copied``: the new value, or the old one
-        for what still reads it, is written elsewhere first. ``unchanged``. ``grows``: the new value is
-        another tensor, which the next call is given.
-    why : str
-        Why something is copied; empty where nothing is.
-    written, copied : int
-        Bytes of the tensor that a call writes, and bytes that are written elsewhere for it.
-    zeros : bool
-        Whether it begins as zeros; a file then holds no initial value.
-    """
-
-    name: str
-    shape: tuple[int, ...] = attrs.field(converter=_shape)
-    dtype: str
-    how: str
-    why: str = ""
-    written: int = 0
-    copied: int = 0
-    zeros: bool = True
-
-    def __str__(self) -> str:
-        shape = ", ".join(map(str, self.shape))
-        text = f"{self.name}: {self.dtype}[{shape}], {self.how}, writes {self.written} bytes a call"
-        return text + (f", copies {self.copied} ({self.why})" if self.why else "")
-
-
-def rows_of(specs: Sequence[StateSpec]) -> list[Mapping[str, Any]]:
-    """The specs as plain data, for reports."""
-    return [{**attrs.asdict(each), "shape": list(each.shape)} for each in specs]

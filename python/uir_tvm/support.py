@@ -21,8 +21,8 @@ from .errors import (
 from .frontend.named_state import Pairs
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
-from .model_state import StateSpec, rows_of
 from .options import DEFAULT_TARGET, CompileOptions
+from .state_spec import StateSpec, rows_of
 from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from ..model_state import COPIED, IN_PLACE, UNCHANGED, StateSpec
 from ..row_updates import Rows
+from ..state_spec import COPIED, IN_PLACE, UNCHANGED, StateSpec
 from .known_positions import note_position
 from .program import Op, Program, StateValue, Value, View
 from .update_rows import UPDATE, flat, update_of

@@ -10,7 +10,7 @@ from tvm import tirx
 from tvm.ir import GenericConst
 
 from ..heroes import hero
-from ..model_state import StateSpec
+from ..state_spec import StateSpec
 
 
 @frozen(eq=False)

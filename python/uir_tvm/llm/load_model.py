@@ -11,7 +11,7 @@ import tvm
 
 from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, ModelFormatError, first_line
-from ..options import CompileOptions
+from ..options import DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
 from .language_model import CODE, FORMAT, SETTINGS, LanguageModel
 
@@ -23,7 +23,7 @@ CHUNK = 256
 
 def load(
     model: Any,
-    target: str | tvm.target.Target = "uir-cpu",
+    target: str | tvm.target.Target = DEFAULT_TARGET,
     *,
     max_length: int = 512,
     chunk: int | None = None,

@@ -19,7 +19,7 @@ from .. import hardware, threads
 from ..device.kind import counts_time
 from ..errors import DeviceError, ShapeError
 from ..igraph.nodes import HardwareModel
-from ..model_state import StateSpec, rows_of
+from ..state_spec import StateSpec, rows_of
 from ..structure import Structure
 from ..target import registry
 from . import opaque

@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 
 from ..errors import StateError
-from ..model_state import StateSpec
+from ..state_spec import StateSpec
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, to_tvm
 
 

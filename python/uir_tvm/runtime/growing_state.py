@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from ..errors import ArtifactError, ShapeError, StateError
-from ..model_state import GROWS, StateSpec, rows_of
+from ..state_spec import GROWS, StateSpec, rows_of
 from ..symbolic_shapes import OpenInput
 from .model_stages import numbers
 from .specialized import SpecializedExecutable

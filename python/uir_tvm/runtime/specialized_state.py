@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from ..errors import StateError
-from ..model_state import rows_of
+from ..state_spec import rows_of
 from .executable import Executable
 from .executable_state import ModelState, check_same_state
 from .model_stages import Paths

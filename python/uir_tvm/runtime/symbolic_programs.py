@@ -11,7 +11,6 @@ import attrs
 import tvm
 
 from ..errors import OpenSizeError, ShapeError, UirError, last_line
-from ..model_state import state_of
 from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST_OF_MANY, symbols_for
 from ..saved_sizes import condition_text
@@ -279,6 +278,8 @@ class SymbolicPrograms:
         if whole is None and space.found:
             self.why_not = why
             return True
+        from ..model_state import state_of  # asks for Relax, which programs from files do without
+
         program = grouped.program
         given = program.inputs[: len(program.inputs) - len(program.state)]
         inputs = form.inputs or tuple(value.name for value in given)
