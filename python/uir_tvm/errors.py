@@ -413,6 +413,12 @@ class GenerationError(UirError, ValueError):
     exit_code = 21
 
 
+class QuantizationError(UirError, ValueError):
+    """A packing of integers that there is none of, or tensors that do not fit it."""
+
+    exit_code = 22
+
+
 class ExportError(UirError, ValueError):
     """A model that is no project of the vendor's toolkit, or a folder that cannot hold one."""
 
