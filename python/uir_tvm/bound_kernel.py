@@ -11,11 +11,11 @@ from tvm import tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
 
-def symbols_in(func: tirx.PrimFunc) -> list[Any]:
-    """The variables in the shapes of a kernel's parameters, in order."""
+def symbols_in(func: tirx.PrimFunc, outermost: bool = True) -> list[Any]:
+    """The variables in the shapes of a kernel's parameters, in order; but for outermost axes, if need be."""
     found: dict[Any, None] = {}
     for buffer in filter(tirx.is_buffer_var, func.params):
-        for size in buffer.shape:
+        for size in buffer.shape if outermost else buffer.shape[1:]:
             structural_walk(size, (tvm.ir.Var, found.setdefault))
     return list(found)
 

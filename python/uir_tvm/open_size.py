@@ -163,6 +163,17 @@ class SizeSpace:
                 high = most if high is None else min(high, most)
         return low, high
 
+    def may_limit(self, name: str, high: int) -> bool:
+        """Whether a symbol may be held to a number below its own: the sizes at hand must not exceed it."""
+        own = self._ranges[name][1]
+        known = self.representatives[name], (self._met or self.representatives)[name]
+        return name not in self.found and (own is None or own > high) and max(known) <= high
+
+    def limit(self, name: str, high: int) -> None:
+        """Hold a symbol to a greatest value from now on: a condition, which larger sizes do not meet."""
+        assert self.may_limit(name, high), (name, high)
+        self._keep(high - self.symbol(name), ">=")
+
     def said(self, text: str) -> AnySize:
         """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
         symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}

@@ -35,10 +35,10 @@ VIEWS = (
 ).split()
 #: Contractions, reductions and layers.
 LAYERS = (
-    "adaptive_avg_pool2d addmm amax amin avg_pool2d baddbmm batch_norm bmm conv1d conv2d conv3d "
-    "convolution cumsum group_norm gru layer_norm linear log_softmax logsumexp lstm matmul max_pool2d "
-    "mean mm native_layer_norm rms_norm scaled_dot_product_attention softmax _softmax _log_softmax sum "
-    "_native_batch_norm_legit_no_training"
+    "adaptive_avg_pool2d addmm all amax amin any argmax argmin avg_pool2d baddbmm batch_norm bmm conv1d "
+    "conv2d conv3d convolution cumprod cumsum group_norm gru layer_norm linalg_vector_norm linear "
+    "log_softmax logsumexp lstm matmul max max_pool2d mean min mm native_layer_norm prod rms_norm "
+    "scaled_dot_product_attention softmax _softmax _log_softmax sum _native_batch_norm_legit_no_training"
 ).split()
 #: On sizes, and what is no operator.
 OTHERS = "add ceil floordiv floor ge getitem gt le lt mod mul neg sub sym_max sym_min sym_size".split()

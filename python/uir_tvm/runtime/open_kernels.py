@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -23,6 +23,10 @@ from ..options import CompileOptions
 from .kernels_by_sizes import enter
 
 log = logging.getLogger(__name__)
+
+#: Greatest values that are tried for a size that has none, where no kernel serves all: programs for larger
+#: sizes are compiled when they are called.
+LIMITS = (8192, 2048)
 
 
 class OpenKernels:
@@ -52,21 +56,47 @@ class OpenKernels:
         """Why no kernel for all sizes can be made of a function; empty where one was.
 
         TVM's own lowering takes functions without open sizes that we refuse, and those that we refuse at
-        whatever sizes.
+        whatever sizes. Where a kernel can be made of it for sizes up to a number, that becomes a condition.
         """
+        said = self._refusal(name, function)
+        for limits in self._limits(function) if said else ():
+            if not self._refusal(name, function, limits):
+                for symbol, high in limits.items():
+                    log.info("%s serves %s of at most %d", name, symbol, high)
+                    self._space.limit(symbol, high)
+                return ""
+        return said
+
+    def _limits(self, function: tvm.tirx.PrimFunc) -> Iterator[dict[str, int]]:
+        """Greatest values of sizes that have none, or a large one: fewer sizes first, and large values."""
+        inner = {str(v.name) for v in symbols_in(function, outermost=False)}
+        names = {str(variable.name): name for name, variable in self._space.variables.items()}
+        some = [names[each] for each in inner if each in names]
+        every = [names[str(v.name)] for v in symbols_in(function) if str(v.name) in names]
+        for chosen in (some, every) if len(some) < len(every) else (every,):
+            for high in LIMITS:
+                limits = {name: high for name in chosen if self._space.may_limit(name, high)}
+                if limits:
+                    yield limits
+
+    def _refusal(
+        self, name: str, function: tvm.tirx.PrimFunc, limits: Mapping[str, int] | None = None
+    ) -> str:
+        """The same, with sizes up to these alone."""
         is_open = bool(symbols_in(function))
         if name not in self.records:
             given = function.with_attr("target", self._target)
             if is_open:
-                given = with_sizes(given, self._sizes())
+                given = with_sizes(given, self._sizes(limits or {}))
             with pipeline.recording(self._options):
                 self.records[name] = pipeline.try_kernel(given, self._target, name)
         record = self.records[name]
         refusal = record.refusal
         if not is_open or refusal is None:
             return ""
-        if isinstance(refusal.error, OpaqueFunctionError) and self._built_by_tvm(name, function):
-            return ""
+        if limits is None and isinstance(refusal.error, OpaqueFunctionError):
+            if self._built_by_tvm(name, function):
+                return ""
         del self.records[name]
         return record.fallback
 
@@ -82,11 +112,12 @@ class OpenKernels:
             return False
         return True
 
-    def _sizes(self) -> dict[str, Size]:
+    def _sizes(self, limits: Mapping[str, int]) -> dict[str, Size]:
         """What is known of each size, by the name of its variable."""
         found: dict[str, Size] = {}
         for name, variable in self._space.variables.items():
             low, high = self._space.range_of(name)
+            high = limits.get(name, high)
             found[str(variable.name)] = Size(str(variable.name), low, MOST if high is None else high)
         return found
 
