@@ -19,6 +19,11 @@ _OPTIONS = (
     click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`."),
     click.option("--device", type=click.Choice(DEVICES), help="Where a device's kernels run; `model`: here."),
     click.option("--max-length", default=512, show_default=True, help="Tokens of all prompts and answers."),
+    click.option(
+        "--weights",
+        type=click.Choice(["packed", "float32", "q8", "q4"]),
+        help="As a GGUF file packs them, float32, or packed anew to 8 or 4 bits.",
+    ),
     click.option("--max-new-tokens", default=128, show_default=True, help="Tokens of an answer at most."),
     click.option("--temperature", default=0.0, show_default=True, help="0: the most likely token each time."),
     click.option("--top-k", default=0, show_default=True, help="Draw among so many likely tokens; 0: all."),
@@ -46,8 +51,9 @@ def _loaded(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float]:
     start, device = time.perf_counter(), given.pop("device")
     options = CompileOptions(**({"device": device} if device else {}))
     target, length, folder = given.pop("target"), given.pop("max_length"), given.pop("save")
+    weights = given.pop("weights")
     with ERRORS.status(f"loading and compiling {model}"):
-        made = load(model, target, max_length=length, options=options)
+        made = load(model, target, max_length=length, weights=weights, options=options)
     seconds = time.perf_counter() - start
     if folder is not None:
         with ERRORS.status(f"saving to {folder}"):

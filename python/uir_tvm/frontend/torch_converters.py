@@ -22,6 +22,7 @@ from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
 from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
+from .torch_quantized import NAME, convert_dequantize
 from .torch_recurrent import RECURRENT
 from .torch_scatter import SCATTERS
 from .torch_sorting import SORTS
@@ -239,6 +240,7 @@ CONVERTERS: dict[str, Converter] = {
     "linear.default": _linear,
     "addmm.default": _addmm,
     "embedding.default": _embedding,
+    NAME: convert_dequantize,
     "amax.default": partial(_reduced, relax.op.max),
     "amin.default": partial(_reduced, relax.op.min),
     "prod.dim_int": partial(_reduced, relax.op.prod),

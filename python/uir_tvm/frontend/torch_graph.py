@@ -36,6 +36,8 @@ WRITES = frozenset(
         "masked_scatter",
     }
 )
+#: Operators that are not computed ahead of time: their results are larger than what they read.
+UNFOLDED = frozenset({"uir::dequantize.default"})
 CONSTANT_KINDS = frozenset({InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR})
 
 
@@ -216,6 +218,8 @@ def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
         if node.op != "call_function" or any(source not in values for source in node.all_input_nodes):
             continue
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            continue
+        if target_name(node) in UNFOLDED:
             continue
         args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
         with torch.no_grad():

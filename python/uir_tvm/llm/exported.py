@@ -13,12 +13,34 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 from transformers import GenerationConfig, PreTrainedModel
+from transformers.cache_utils import StaticLayer
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 from ..errors import TorchExportError, first_line
 
 #: Tokens of the example that is traced: a number that no dimension of a model is likely to be.
 EXAMPLE = 7
+
+
+class PlacedLayer(StaticLayer):  # type: ignore[misc]
+    """Keys and values of a layer, written at the positions of a call.
+
+    Attributes
+    ----------
+    positions : Tensor of int64, (tokens,)
+        Of the call that is traced.
+    """
+
+    positions: torch.Tensor
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write keys and values, (1, heads, tokens, size), and return those of all positions."""
+        kept: Any = (self.keys, self.values)
+        for state, new in zip(kept, (key_states, value_states), strict=True):
+            state.index_copy_(2, self.positions, new)
+        return kept
 
 
 class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
@@ -36,8 +58,14 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
             Consecutive.
         """
         layers: Any = self.static_cache.layers
-        for layer in layers:
-            layer.cumulative_length.copy_(cache_position[0])
+        begin = cache_position[0]
+        for index, layer in enumerate(layers):
+            # what is traced are the buffers, of which export knows that they are state
+            layer.keys, layer.values = (
+                getattr(self, f"key_cache_{index}"),
+                getattr(self, f"value_cache_{index}"),
+            )
+            layer.cumulative_length, layer.positions = begin, cache_position
         outputs: Any = self.model(
             input_ids=input_ids,
             attention_mask=None,
@@ -82,12 +110,14 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedPro
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             module = LastLogits(model, batch_size=1, max_cache_len=max_length)
+            cache: Any = module.static_cache
+            for layer in cache.layers:
+                layer.__class__ = PlacedLayer  # its tensors are there already
             return torch.export.export(
                 module,
                 (),
                 inputs,
                 dynamic_shapes={"input_ids": {1: length}, "cache_position": {0: length}},
-                strict=True,  # finds that the tensors of the cache are registered buffers
             )
     except Exception as error:  # whatever torch.export and the model raise
         raise TorchExportError(

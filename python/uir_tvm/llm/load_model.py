@@ -10,13 +10,14 @@ from typing import Any
 import tvm
 
 from ..api import compile as compile_model
-from ..errors import ArtifactError, GenerationError, MissingPackageError, ModelFormatError, first_line
+from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
 from ..options import DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
 from .language_model import CODE, FORMAT, SETTINGS, LanguageModel
+from .read_model import packed_model, read_model
 
-#: The first bytes of a GGUF file.
-MAGIC = b"GGUF"
+#: What weights become (`load`).
+FORMS = ("packed", "float32", "q8", "q4")
 #: Tokens that one call takes at most, where nothing else is said.
 CHUNK = 256
 
@@ -28,6 +29,7 @@ def load(
     max_length: int = 512,
     chunk: int | None = None,
     tokenizer: Any = None,
+    weights: str | None = None,
     options: CompileOptions | None = None,
 ) -> LanguageModel:
     """A language model, compiled for a target.
@@ -36,8 +38,7 @@ def load(
     ----------
     model : path, or transformers.PreTrainedModel
         A ``.gguf`` file, a folder of transformers (``config.json``), or one that `LanguageModel.save` wrote,
-        whose target, length and options are those of then. Weights compute in float32, whatever the
-        file packs them in.
+        whose target, length, weights and options are those of then.
     target : str or Target
     max_length : int
         Tokens of prompt and answers together.
@@ -45,6 +46,10 @@ def load(
         Tokens that one call takes at most: longer prompts take several. Default: 256, or ``max_length``.
     tokenizer : transformers.PreTrainedTokenizerBase, optional
         Of a model that is no file.
+    weights : str, optional
+        How weights of products and embeddings are kept; they compute in float32. ``packed``: as a GGUF file
+        packs them, to the bit. ``float32``. ``q8``, ``q4``: packed anew, 8 or 4 bits a value and a scale (and
+        an offset) for every 32. Default: float32.
     options : CompileOptions, optional
 
     Raises
@@ -52,10 +57,10 @@ def load(
     MissingPackageError
         transformers, or gguf for a GGUF file, is not installed.
     ModelFormatError
-        A file that is missing, truncated, of another format, or of an architecture that transformers does
-        not read.
+        A file that is missing, cut off, of another format, or of a quantization or an architecture that is
+        not known; tensors that do not fit its settings.
     GenerationError
-        A length that is none.
+        A length that is none, or a form of weights that is none.
     TorchExportError, FrontendError
         The model cannot be exported or imported.
     """
@@ -67,11 +72,19 @@ def load(
             limit=str(error),
             remedy="pip install 'uir_tvm[llm]'",
         ) from error
-    if not isinstance(model, transformers.PreTrainedModel):
+    if weights is not None and weights not in FORMS:
+        raise GenerationError(
+            f"weights is {weights!r}.",
+            need=f"one of {', '.join(FORMS)}",
+            remedy="pass another, or leave it out",
+        )
+    if isinstance(model, transformers.PreTrainedModel):
+        model = packed_model(model, weights, copied=True)
+    else:
         path = pathlib.Path(model)
         if (path / SETTINGS).is_file():
-            return _saved(path, transformers)
-        model, tokenizer = _read(path, transformers)
+            return _saved(path, transformers, weights)
+        model, tokenizer = read_model(path, weights)
     if tokenizer is None:
         raise GenerationError(
             "The model has no tokenizer.", need="a tokenizer of transformers", remedy="pass tokenizer=..."
@@ -98,50 +111,6 @@ def _check_length(name: str, value: Any, most: int | None) -> None:
     )
 
 
-def _read(path: pathlib.Path, transformers: Any) -> tuple[Any, Any]:
-    """Model and tokenizer of a file or folder."""
-    if path.is_file():
-        folder, more = path.parent, {"gguf_file": path.name}
-        _check_gguf(path)
-    elif (path / "config.json").is_file():
-        folder, more = path, {}
-    else:
-        raise ModelFormatError(
-            f"{path} is no language model.",
-            need="a .gguf file, or a folder with config.json",
-            remedy="check the path",
-        )
-    import torch
-
-    try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(str(folder), dtype=torch.float32, **more)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **more)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{path} cannot be read: {first_line(error)}", remedy="pip install 'uir_tvm[llm]'"
-        ) from error
-    except Exception as error:  # whatever transformers raises of a file
-        raise ModelFormatError(
-            f"transformers cannot read {path}: {first_line(error)}",
-            need="weights and a tokenizer of a causal model that transformers knows",
-            remedy="download the model again, or convert it to a folder of transformers",
-        ) from error
-    return model, tokenizer
-
-
-def _check_gguf(path: pathlib.Path) -> None:
-    """Refuse what is no GGUF file before a package reads it."""
-    with path.open("rb") as file:
-        begin = file.read(len(MAGIC))
-    if begin != MAGIC:
-        raise ModelFormatError(
-            f"{path} is no GGUF file.",
-            need=f"a file that begins with {MAGIC.decode()}",
-            limit=f"it begins with {begin!r}",
-            remedy="check the path, or download the model again",
-        )
-
-
 def _stops(model: Any, tokenizer: Any) -> list[int]:
     """The tokens that end an answer, as the model and its tokenizer say."""
     found: list[int] = []
@@ -150,8 +119,14 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(path: pathlib.Path, transformers: Any) -> LanguageModel:
+def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> LanguageModel:
     """What `LanguageModel.save` wrote."""
+    if weights is not None:
+        raise GenerationError(
+            f"{path} is compiled: its weights are what they were then.",
+            limit=f"weights is {weights!r}",
+            remedy="load the model's own file with these weights, and save it again",
+        )
     try:
         settings = json.loads((path / SETTINGS).read_text())
         told = settings["format"], settings["max_length"], settings["chunk"], settings["stop"]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of transformers with the weights of a GGUF file, which stay packed where that is asked.
+
+transformers says what the model is, and ``gguf`` what its tensors are called in files. The model is made
+without memory for its weights; each comes from the mapped file as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..errors import MissingPackageError, ModelFormatError, first_line
+from .gguf_file import GgufFile, GgufTensor
+from .quantized_modules import (
+    GROUP,
+    KINDS,
+    QuantizedEmbedding,
+    QuantizedLinear,
+    QuantizedWeight,
+    packed_weight,
+)
+
+#: Architectures whose tensors are those of transformers, at most with rows in another order.
+ARCHITECTURES = ("llama", "qwen2", "qwen3", "phi3", "starcoder2")
+#: Tensors whose rows files keep in pairs: architecture -> name -> setting of the number of heads.
+ROTATED = {"llama": {"attn_q": "attention.head_count", "attn_k": "attention.head_count_kv"}}
+#: Tensors that transformers computes of the settings.
+COMPUTED = ("rope_freqs.weight",)
+
+
+def gguf_model(file: GgufFile, config: Any, weights: str) -> Any:
+    """The model of a file.
+
+    Parameters
+    ----------
+    file : GgufFile
+        Of one of `ARCHITECTURES`.
+    config : transformers.PreTrainedConfig
+    weights : str
+        As of `uir_tvm.llm.load`.
+
+    Returns
+    -------
+    transformers.PreTrainedModel
+        In eval mode; Linear and Embedding modules with packed weights are `QuantizedLinear` and
+        `QuantizedEmbedding`.
+
+    Raises
+    ------
+    MissingPackageError
+        ``gguf`` or ``accelerate`` is not installed.
+    ModelFormatError
+        The tensors are not those of the model that the settings tell of.
+    """
+    model = _without_weights(config)
+    names = _names(model, file)
+    _check_tensors(file, model, names)
+    for name, module, attribute in list(_owners(model)):
+        tensor = file.tensors.get(names[name])
+        if tensor is not None:
+            _place(model, name, module, attribute, tensor, weights, _order(file, tensor))
+    if config.tie_word_embeddings:
+        _tie(model)
+    return model.eval()
+
+
+def _without_weights(config: Any) -> Any:
+    """The model with parameters that have no memory; its buffers are computed."""
+    try:
+        import accelerate
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise MissingPackageError(
+            f"GGUF files need a package: {first_line(error)}", remedy="pip install 'uir_tvm[llm]'"
+        ) from error
+    with accelerate.init_empty_weights(include_buffers=False):
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model.tie_weights()
+    return model
+
+
+def _owners(model: Any) -> Iterator[tuple[str, torch.nn.Module, str]]:
+    """Every parameter: its name, its module, and its name there; of tied ones the first."""
+    modules = dict(model.named_modules())
+    for name, _ in model.named_parameters():
+        owner, _, attribute = name.rpartition(".")
+        yield name, modules[owner], attribute
+
+
+def _names(model: Any, file: GgufFile) -> dict[str, str]:
+    """Each parameter's name in files."""
+    try:
+        from gguf import MODEL_ARCH_NAMES, get_tensor_name_map
+    except ImportError as error:
+        raise MissingPackageError(
+            "GGUF files need gguf, which is not installed.",
+            limit=str(error),
+            remedy="pip install 'uir_tvm[llm]'",
+        ) from error
+    arch = next(key for key, name in MODEL_ARCH_NAMES.items() if name == file.architecture)
+    table = get_tensor_name_map(arch, model.config.num_hidden_layers)
+    found = {}
+    for name, _, attribute in _owners(model):
+        base = table.get_name(name.removesuffix("." + attribute))
+        found[name] = f"{base}.{attribute}" if base else ""
+    return found
+
+
+def _order(file: GgufFile, tensor: GgufTensor) -> np.ndarray | None:
+    """The file's row for each row of transformers; None: the same.
+
+    llama.cpp rotates neighbouring rows, transformers rows that are half a head apart.
+    """
+    settings = ROTATED.get(file.architecture, {})
+    key = next((key for part, key in settings.items() if f".{part}." in tensor.name), None)
+    if key is None:
+        return None
+    heads: Any = file.settings.get(f"{file.architecture}.{key}")
+    if heads is None:  # as many as of queries
+        heads = file.settings[f"{file.architecture}.attention.head_count"]
+    rows = tensor.shape[0]
+    return np.arange(rows).reshape(heads, rows // heads // 2, 2).swapaxes(1, 2).reshape(-1)
+
+
+def _check_tensors(file: GgufFile, model: Any, names: dict[str, str]) -> None:
+    """The file has what the model has, of its shapes, and nothing else."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    missing = [names[name] or name for name in shapes if names[name] not in file.tensors]
+    others = sorted({*file.tensors} - {*names.values()} - {*COMPUTED})
+    if missing or others:
+        raise ModelFormatError(
+            f"{file.path} has not the tensors of a {type(model).__name__}.",
+            where="; ".join(
+                f"{what} {', '.join(found[:4])}{' and others' if len(found) > 4 else ''}"
+                for what, found in (("without", missing), ("with", others))
+                if found
+            ),
+            need=f"{len(shapes)} tensors, by the settings of the file",
+            limit=f"it has {len(file.tensors)}",
+            remedy="convert the model again; its settings and its tensors are of two models",
+        )
+    for name, shape in shapes.items():
+        tensor = file.tensors[names[name]]
+        if tensor.shape != shape:
+            raise ModelFormatError(
+                f"{file.path} has tensor {tensor.name!r} of shape {tensor.shape}.",
+                need=f"{shape}, by the settings of the file",
+                limit=f"{tensor.shape}",
+                remedy="convert the model again; its settings and its tensors are of two models",
+            )
+
+
+def _place(
+    model: Any,
+    name: str,
+    module: torch.nn.Module,
+    attribute: str,
+    tensor: GgufTensor,
+    weights: str,
+    order: np.ndarray | None,
+) -> None:
+    """Give a module a tensor of the file."""
+    kind = KINDS.get(type(module)) if attribute == "weight" else None
+    packed = None if kind is None else _packed(tensor, weights, order)
+    if packed is None:
+        values = tensor.values() if order is None else tensor.values()[order]
+        value = torch.nn.Parameter(torch.from_numpy(np.array(values)), requires_grad=False)
+        setattr(module, attribute, value)
+        return
+    replacement: Any = kind.of(packed)  # type: ignore[union-attr]
+    bias = getattr(module, "bias", None)
+    if bias is not None:
+        replacement.bias = bias  # filled in its turn
+    owner, _, last = name.removesuffix("." + attribute).rpartition(".")
+    setattr(model.get_submodule(owner), last, replacement)
+
+
+def _packed(tensor: GgufTensor, weights: str, order: np.ndarray | None) -> QuantizedWeight | None:
+    """A tensor of the file as a quantised one; None: it is float32."""
+    if weights == "float32" or len(tensor.shape) != 2:
+        return None
+    if weights == "packed":
+        return tensor.quantised(order) if tensor.kind.packing is not None else None
+    if tensor.shape[1] % GROUP:
+        return None
+    values = tensor.values()
+    return packed_weight(values if order is None else values[order], int(weights[1:]))
+
+
+def _tie(model: Any) -> None:
+    """Let the last product read the embedding's weight."""
+    embedding = model.get_input_embeddings()
+    if isinstance(embedding, QuantizedEmbedding):
+        model.set_output_embeddings(QuantizedLinear.sharing(embedding))
+    else:
+        model.tie_weights()
