@@ -104,6 +104,24 @@ class Fields {
     return execution;
   }
 
+  /*! Of a weight [n, k]; texts without "bits" have none. */
+  Quantization ParseQuantization(int64_t k) const {
+    Quantization out;
+    if (!Has("bits")) return out;
+    out.bits = Int("bits"), out.group = Int("group"), out.zero = Int("zero");
+    out.offsets = Flag("offsets"), out.half = Flag("half");
+    if (out.bits != 4 && out.bits != 8) Fail("bits", "is " + std::to_string(out.bits) + "\n  limit:  4 and 8");
+    Positive("group", out.group);
+    if (out.group % (32 / out.bits) != 0 || k % out.group != 0) {
+      Fail("group", "is " + std::to_string(out.group) + " of " + std::to_string(k) +
+                        " values\n  need:   a divisor of " + "them, and a multiple of " +
+                        std::to_string(32 / out.bits));
+    }
+    if (out.zero < 0 || out.zero >> out.bits != 0)
+      Fail("zero", "is " + std::to_string(out.zero) + ", which is no code");
+    return out;
+  }
+
   [[noreturn]] void Fail(const std::string& field, const std::string& why) const {
     TVM_FFI_THROW(ValueError) << "Library operator " << op_ << ": " << field << " " << why << ".";
     TVM_FFI_UNREACHABLE();
@@ -168,6 +186,7 @@ MatmulAttrs MatmulAttrs::Parse(const std::string& text) {
   if (out.packed && (out.k == 0 || out.n == 0)) fields.Fail("packed", "is of a weight without elements");
   fields.NotNegative("packed_for", out.packed_for = fields.IntIfAny("packed_for"));
   out.execution = fields.ParseExecution();
+  out.weight = fields.ParseQuantization(out.k);
   return out;
 }
 

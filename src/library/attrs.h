@@ -23,6 +23,12 @@ struct Execution {
   int Threads(int pool) const { return threads > 0 && threads < pool ? static_cast<int>(threads) : pool; }
 };
 
+/*! What a weight of few bits is (uir_tvm.quantized); bits 0: the weight has the type of the other operands. */
+struct Quantization {
+  int64_t bits = 0, group = 0, zero = 0;
+  bool offsets = false, half = false;  // half: scales and offsets are float16
+};
+
 /*! out[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
  */
 struct MatmulAttrs {
@@ -33,6 +39,7 @@ struct MatmulAttrs {
   bool packed = false;
   int64_t packed_for = 0;  // rows for which the layout of a packed weight was chosen; 0: m
   Execution execution;
+  Quantization weight;
 
   /*! Parse the JSON text that Python's MatmulAttrs writes; throws ValueError
    * naming the field. */

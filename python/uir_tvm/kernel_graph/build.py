@@ -50,6 +50,7 @@ from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
+from .quantized_weights import gather_products
 from .reasons import NodeOperators, not_fused
 from .recurrence import recurrence_call, takes
 from .storage import place
@@ -169,6 +170,7 @@ def grouped(
     op_count = _count_ops(mod)
     whole = normalize(mod)
     apart = expand(whole, lambda call: takes(call, table))
+    apart = gather_products(apart, table)
     program = from_relax(whole if apart is whole else normalize(apart))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
     drop_neutral(program, fast_math)  # what is neutral hides patterns

@@ -15,8 +15,9 @@ from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, perm
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
 from ..open_size import open_sizes
-from .op_kinds import FINDING, OPAQUE, RECURRENCE, kind_of
+from .op_kinds import FINDING, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
 from .program import Op, Program, StateValue, Value, View
+from .quantized_weights import is_product
 from .strided_views import Layout
 
 Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such
@@ -105,7 +106,7 @@ class _Reader:
         return self._call(expr, binding.var)
 
     def _call(self, call: tvm.ir.Call, var: tvm.ir.Var) -> Bound:
-        name = RECURRENCE if is_recurrence(call) else op_name(call)
+        name = QUANTIZED_PRODUCT if is_product(call) else RECURRENCE if is_recurrence(call) else op_name(call)
         tensors = self._tensors(call)
         view_rule = VIEWS.get(name)
         if view_rule is not None:
@@ -205,9 +206,9 @@ class _Reader:
 
 
 def _is_call(call: tvm.ir.Call) -> bool:
-    """Whether a call is one of PyTorch's operators at run time, or a recurrence."""
+    """Whether a call is one of PyTorch's operators at run time, a recurrence, or a quantised product."""
     opaque = op_name(call) == OPAQUE and str(call.args[0].global_symbol) in (FUNCTION, FOUND)
-    return opaque or is_recurrence(call)
+    return opaque or is_recurrence(call) or is_product(call)
 
 
 def _finds(call: tvm.ir.Call) -> bool:

@@ -15,7 +15,9 @@ from ..library.cpu import pack_weight
 from ..library.library_tables import LibraryTable
 from .choices import DEFAULT, PLAIN, THREADS, UNPACKED
 from .library_match import dense, geometry, operand
+from .op_kinds import QUANTIZED_PRODUCT
 from .program import Op, Program, Value, View
+from .quantized_products import packed_product
 from .strided_views import Layout
 
 
@@ -46,7 +48,13 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     elif option.startswith(THREADS):
         attributes = evolve(attributes, threads=int(option.removeprefix(THREADS)))
     weight = op.operands[1].base
+    function = table.functions[kind]
+    if weight.quantized is not None:
+        assert isinstance(attributes, MatmulAttrs), op
+        function = table.functions[QUANTIZED_PRODUCT]
+        attributes, weight = packed_product(program, weight.quantized, attributes)
     packs = table.packs and weight.constant is not None and option != UNPACKED
+    packs = packs and weight.constant is not None and function == table.functions[kind]
     if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
         attributes, weight = _packed(program, op.operands[1], attributes)
     elif isinstance(attributes, Conv2dAttrs) and not op.operands[1].is_whole:
@@ -57,7 +65,7 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
         operands.append(_dense_bias(program, op))
     if residual is not None:
         operands.append(residual.base)
-    return table.functions[kind], attributes, operands
+    return function, attributes, operands
 
 
 def _epilogue(op: Op) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from ..library.library_tables import LibraryTable
 from ..open_arithmetic import broadcast_shapes, representative
 from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry
+from .op_kinds import QUANTIZED_PRODUCT
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
+from .quantized_products import joined_weights, quantized_product
 from .scales import fold_scales
 from .strided_views import Layout
 
@@ -39,8 +41,14 @@ def match_library(program: Program, table: LibraryTable, *, join: bool = True) -
     have another of as many elements.
     """
     for index, op in enumerate(program.ops):
-        new = MATCHERS[op.name](op, table) if op.name in MATCHERS else None
-        if new is not None and _settle(new, table) != KERNEL:
+        new: Op | None
+        if op.name == QUANTIZED_PRODUCT:
+            new = quantized_product(program, op, table)
+            _settle(new, table, kernel=False)
+        else:
+            new = MATCHERS[op.name](op, table) if op.name in MATCHERS else None
+            new = None if new is None or _settle(new, table) == KERNEL else new
+        if new is not None:
             program.ops[index] = new
             op.result.producer = new
     if table.scales and join:
@@ -231,7 +239,9 @@ def combine(program: Program, table: LibraryTable) -> None:
     for op in program.ops:
         if op.name == "library.matmul" and _combinable(op) and op.result not in outputs:
             a = op.operands[0]
-            families.setdefault((a.base, a.layout, op.result.dtype), []).append(op)
+            quantized = op.operands[1].base.quantized
+            packing = None if quantized is None else quantized.packing
+            families.setdefault((a.base, a.layout, op.result.dtype, packing), []).append(op)
     users = program.users()
     for family in families.values():
         if len(family) > 1:
@@ -247,7 +257,7 @@ def _combinable(op: Op) -> bool:
     return (
         op.attrs["alpha"] == 1.0
         and op.attrs["epilogue"] in ((), ("bias",))
-        and weight.base.constant is not None
+        and (weight.base.constant is not None or weight.base.quantized is not None)
         and one_matrix
         and op.attrs["shape"] == op.result.shape
         and (bias is None or bias.base.constant is not None)
@@ -263,16 +273,14 @@ def _combine(
         return
     if table.adjustable and pick(f"{len(family)} of one matrix: {family[0].attrs['site']}", (APART,)):
         return
-    weights = np.concatenate([dense(op.operands[1], 2) for op in family], axis=1)
-    operands = [family[0].operands[0]]
-    weight = program.constant(weights, "weight")
+    weight = _side_by_side(program, [op.operands[1] for op in family])
     shape = (*lead, sum(widths))
-    operands.append(weight.view().broadcast((*lead[:-1], *weights.shape)))
+    operands = [family[0].operands[0], weight.broadcast((*lead[:-1], *weight.shape))]
     biases = [operand(op, "bias") for op in family]
     epilogue: tuple[str, ...] = ()
     if any(bias is not None for bias in biases):
         parts = [
-            np.zeros(width, weights.dtype) if bias is None else dense(bias, 1)
+            np.zeros(width, weight.base.dtype) if bias is None else dense(bias, 1)
             for bias, width in zip(biases, widths, strict=True)
         ]
         operands.append(program.constant(np.concatenate(parts), "bias").view().broadcast(shape))
@@ -301,6 +309,14 @@ def _combine(
     program.ops.insert(program.ops.index(family[0]), joined)
     for op, piece in zip(family, pieces, strict=True):
         program.replace_value(op.result, piece)
+
+
+def _side_by_side(program: Program, weights: list[View]) -> View:
+    """The columns of all these matrices, as one constant."""
+    if all(weight.base.quantized is None for weight in weights):
+        arrays = [dense(weight, 2) for weight in weights]
+        return program.constant(np.concatenate(arrays, axis=1), "weight").view()
+    return joined_weights(program, [weight.base for weight in weights])
 
 
 def dense(view: View, rank: int) -> np.ndarray:

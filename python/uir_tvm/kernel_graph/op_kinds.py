@@ -16,6 +16,8 @@ FINDING = "find_sizes"
 SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 #: The steps of a recurrent layer (`uir_tvm.frontend.recurrence`), which the library computes.
 RECURRENCE = "recurrence"
+#: A product with a weight of few bits, until `library_match` makes it the library's.
+QUANTIZED_PRODUCT = "quantized_matmul"
 
 
 @frozen
@@ -81,6 +83,7 @@ KINDS: dict[str, OpKind] = {
     "uir.attention": _ATTENTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
+    QUANTIZED_PRODUCT: _LIBRARY,
     RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),

@@ -18,6 +18,9 @@ def read_bytes(op: Op) -> dict[Value, int]:
     for index, view in enumerate(op.operands):
         if view.scalar is not None:
             continue
+        if view.base.quantized is not None:
+            found[view.base] = view.base.nbytes
+            continue
         width = view.base.nbytes // view.base.size if view.base.size else 0
         size = view.layout.size
         if op.kind.kind == "gather" and index == 0:

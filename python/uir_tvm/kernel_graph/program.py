@@ -12,8 +12,24 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..quantized import Packing
 from .op_kinds import FINDING, OpKind, kind_of
 from .strided_views import Layout, rebase
+
+
+@attrs.frozen
+class Quantized:
+    """What a weight of few bits is unpacked of.
+
+    Attributes
+    ----------
+    packing : Packing
+    parts : tuple of Value
+        Constants: codes, scales and, where the packing has them, offsets.
+    """
+
+    packing: Packing
+    parts: tuple[Value, ...]
 
 
 @attrs.define(eq=False)
@@ -35,6 +51,8 @@ class Value:
         Whether kernels read it from memory, though it is one constant number: TVM must not see its value.
     memory : Value, optional
         The input in whose memory it lies, as the new value of a state (`kept_state.keep_state`).
+    quantized : Quantized, optional
+        What it is unpacked of by the operator that reads it; it is never in memory itself.
     """
 
     name: str
@@ -47,6 +65,7 @@ class Value:
     )
     in_memory: bool = False
     memory: Value | None = attrs.field(default=None, repr=False)
+    quantized: Quantized | None = attrs.field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -55,7 +74,9 @@ class Value:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its buffer."""
+        """Bytes of its buffer, or of what it is unpacked of."""
+        if self.quantized is not None:
+            return sum(part.nbytes for part in self.quantized.parts)
         return self.size * dtype_bytes(self.dtype)
 
     def view(self) -> View:

@@ -98,6 +98,8 @@ def _copy_operands(program: Program, op: Op) -> None:
         view = op.operands[index]
         if geometry(op) is not None:
             return
+        if view.base.quantized is not None:
+            continue
         if _plain(view) and view.layout.strides() is not None:
             continue
         op.operands[index] = _copied(program, view, before=op)

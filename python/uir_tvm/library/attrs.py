@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -202,7 +202,7 @@ class MatmulAttrs(OpenAttrs):
         return attrs.evolve(self, packed=True, packed_for=USUAL if self.is_open else 0)
 
     @classmethod
-    def from_json(cls, text: str) -> MatmulAttrs:
+    def from_json(cls, text: str) -> Self:
         """The attributes that `to_json` wrote."""
         fields = json.loads(text)
         for name in ("a", "b", "out"):

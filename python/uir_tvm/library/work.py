@@ -10,6 +10,7 @@ import attrs
 
 from ..symbolic_shapes import Sizes
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers
 
@@ -39,12 +40,22 @@ def _seen(view: OperandLayout, extents: Sequence[int]) -> int:
 
 
 def _matmul(text: str) -> Work:
-    it = MatmulAttrs.from_json(text)
+    return _product(MatmulAttrs.from_json(text))
+
+
+def _product(it: MatmulAttrs) -> Work:
     out = math.prod((*it.batch, it.m, it.n))
     elements = _seen(it.a, (*it.batch, it.m, it.k)) + _seen(it.b, (*it.batch, it.k, it.n)) + out
     elements += it.n * it.bias + out * (it.residual != "none")
     sizes = "x".join(map(str, (*it.batch, it.m, it.k, it.n)))
     return Work(sizes, 2 * out * it.k, elements)
+
+
+def _quantized(text: str) -> Work:
+    it = QuantizedMatmulAttrs.from_json(text)
+    work = _product(it)
+    weight = it.packing.nbytes(it.n, it.k) // 4 - it.n * it.k
+    return attrs.evolve(work, elements=work.elements + weight)
 
 
 def _conv2d(text: str) -> Work:
@@ -64,7 +75,12 @@ def _recurrence(text: str) -> Work:
 
 
 #: Operator -> what it does, of the text of its attributes.
-WORK: Mapping[str, Callable[[str], Work]] = {"matmul": _matmul, "conv2d": _conv2d, "recurrence": _recurrence}
+WORK: Mapping[str, Callable[[str], Work]] = {
+    "matmul": _matmul,
+    "quantized_matmul": _quantized,
+    "conv2d": _conv2d,
+    "recurrence": _recurrence,
+}
 
 
 def work_of(operator: str, attributes: str, sizes: Sizes | None = None) -> Work:

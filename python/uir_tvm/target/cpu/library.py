@@ -11,6 +11,7 @@ TABLE = LibraryTable(
     functions={
         "matmul": "uir.library.cpu.matmul",
         "conv2d": "uir.library.cpu.conv2d",
+        "quantized_matmul": "uir.library.cpu.quantized_matmul",
         "recurrence": "uir.library.cpu.recurrence",
     },
     dtypes=frozenset({"float32"}),

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with a weight of few bits: blocks of 16 outputs by rows of x, on the threads of the pool.
+
+#include "library/quantized_matmul.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define UIR_WIDTHS 1
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/rounding.h"
+#include "library/dtype.h"
+#include "library/parallel.h"
+
+#define UIR_INLINE inline __attribute__((always_inline))
+
+namespace uir::library {
+namespace {
+
+/*! Outputs of a block. */
+constexpr int kBlock = 16;
+
+//! What one more thread must save to pay, in bytes of weight and in multiply-adds.
+constexpr double kWorthBytes = 96e3, kWorthProducts = 300e3;
+
+/*! Where the parts of a packed weight lie. */
+struct Panels {
+  const MatmulAttrs& attrs;
+  int64_t groups, words;  // of a row, of an output's group
+  int64_t code_bytes, scale_bytes, group_bytes, block_bytes;
+  bool half, offsets, shifted;
+  float zero;
+  const char* packed;
+
+  Panels(const MatmulAttrs& given, const char* data)
+      : attrs(given),
+        groups(given.k / given.weight.group),
+        words(given.weight.group * given.weight.bits / 32),
+        code_bytes(words * kBlock * 4),
+        scale_bytes(kBlock * (given.weight.half ? 2 : 4)),
+        group_bytes(code_bytes + scale_bytes * (given.weight.offsets ? 2 : 1)),
+        block_bytes(group_bytes * groups),
+        half(given.weight.half),
+        offsets(given.weight.offsets),
+        shifted(given.weight.offsets || given.weight.zero != 0),
+        zero(static_cast<float>(given.weight.zero)),
+        packed(data) {}
+
+  int64_t blocks() const { return CeilDiv(attrs.n, kBlock); }
+};
+
+/*! Rows of x in the order in which they are read, and what becomes of their products. */
+struct Operands {
+  const float *x, *totals;  // [k, rows of a tile]; of one row the sums of its groups
+  const float *bias, *residual;
+  float* out;
+  int64_t out_row, out_column;
+};
+
+using Function = void (*)(const Panels&, const Operands&, int64_t row, int64_t rows, Range blocks);
+
+#ifdef UIR_WIDTHS
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx512vnni,fma,f16c")
+#define UIR_VECTORS 512
+namespace vnni {
+constexpr int kLanes = 16;
+#include "library/quantized_panels.h"
+//
+#include "library/quantized_digits.h"
+}  // namespace vnni
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c")
+namespace avx512 {
+constexpr int kLanes = 16;
+#include "library/quantized_panels.h"
+//
+#include "library/quantized_rows.h"
+constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}},
+                           TileOf<1>(),
+                           TileOf<2>(),
+                           TileOf<3>(),
+                           TileOf<4>(),
+                           TileOf<6>(),
+                           TileOf<8>(),
+                           TileOf<12>(),
+                           TileOf<16>(),
+                           TileOf<20>(),
+                           TileOf<24>()};
+}  // namespace avx512
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#undef UIR_VECTORS
+#define UIR_VECTORS 256
+namespace avx2 {
+constexpr int kLanes = 8;
+#include "library/quantized_panels.h"
+//
+#include "library/quantized_rows.h"
+constexpr Tile kTiles[] = {
+    {1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>(), TileOf<3>(), TileOf<4>(), TileOf<5>()};
+}  // namespace avx2
+#pragma GCC pop_options
+#endif
+#undef UIR_VECTORS
+#define UIR_VECTORS 0
+namespace any {
+constexpr int kLanes = 4;
+#include "library/quantized_panels.h"
+//
+#include "library/quantized_rows.h"
+constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>()};
+}  // namespace any
+
+/*! What this CPU computes with. */
+struct Kernels {
+  const char* name;
+  std::vector<std::pair<int, Function>> tiles[2];  // of codes of 4 bits, of 8: rows, function
+  bool digits = false;
+
+  template <typename Tile, size_t kCount>
+  Kernels(const char* given, const Tile (&table)[kCount], bool has_digits = false) : name(given), digits(has_digits) {
+    for (const Tile& tile : table) {
+      for (int wide = 0; wide < 2; ++wide) tiles[wide].push_back({tile.rows, tile.run[wide]});
+    }
+  }
+
+  /*! From the best on, those of this CPU. */
+  static const std::vector<Kernels>& All() {
+    static const std::vector<Kernels>* all = [] {
+      auto* found = new std::vector<Kernels>();
+#ifdef UIR_WIDTHS
+      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+        if (__builtin_cpu_supports("avx512vnni")) found->emplace_back("avx512_vnni", avx512::kTiles, true);
+        found->emplace_back("avx512", avx512::kTiles);
+      }
+      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+        found->emplace_back("avx2", avx2::kTiles);
+      }
+#endif
+      found->emplace_back("any", any::kTiles);
+      return found;
+    }();
+    return *all;
+  }
+};
+
+/*! Which of `Kernels::All` computes. */
+std::atomic<int> chosen{0};
+
+/*! Threads that pay for so many rows. */
+int Tasks(const Panels& panels, int64_t rows, int threads) {
+  const double bytes = static_cast<double>(panels.blocks()) * static_cast<double>(panels.block_bytes);
+  const double products =
+      static_cast<double>(rows) * static_cast<double>(panels.attrs.n) * static_cast<double>(panels.attrs.k);
+  const double most = std::max(bytes / kWorthBytes, products / kWorthProducts);
+  return static_cast<int>(std::max<double>(1, std::min({most, double(threads), double(panels.blocks())})));
+}
+
+/*! The rows of one batch index of x, and where they go. */
+struct Batch {
+  const float* x;
+  int64_t row, column;
+  Operands to;
+};
+
+//! Few rows by dot products of bytes; false where these rows have no digits.
+bool RunDigits(const Panels& panels, const Batch& batch, int64_t rows, int threads) {
+#ifdef UIR_WIDTHS
+  const int64_t k = panels.attrs.k, groups = panels.groups;
+  constexpr int kMost = 4;
+  const size_t row_bytes = RoundUp(3 * k + 64, 64) + 2 * groups * sizeof(float);
+  char* scratch = ThreadScratch(0, rows * row_bytes);
+  vnni::Digits digits[kMost];
+  for (int64_t row = 0; row < rows; ++row) {
+    char* here = scratch + row * row_bytes;
+    for (int place = 0; place < 3; ++place) digits[row].places[place] = reinterpret_cast<int8_t*>(here + place * k);
+    digits[row].powers = reinterpret_cast<float*>(here + RoundUp(3 * k + 64, 64));
+    digits[row].totals = digits[row].powers + groups;
+    if (!vnni::MakeDigits(batch.x + row * batch.row, groups, panels.attrs.weight.group, digits[row])) return false;
+  }
+  const int tasks = Tasks(panels, rows, threads);
+  ParallelRun(tasks, [&](int task) {
+    vnni::kDigitRows[rows - 1](panels, batch.to, digits, 0, Part(panels.blocks(), 1, tasks, task));
+  });
+  return true;
+#else
+  return false;
+#endif
+}
+
+/*! Whether `RunDigits` is for such a product. */
+bool FewRows(const Kernels& kernels, const Panels& panels, const Batch& batch, int64_t rows) {
+  const Quantization& weight = panels.attrs.weight;
+  return kernels.digits && weight.bits == 4 && rows <= 4 && batch.column == 1 && weight.group % 16 == 0 &&
+         weight.group <= 1024;
+}
+
+/*! x of some rows as [k, wide], zeros beyond the rows. */
+void Gather(const Batch& batch, int64_t row, int64_t rows, int64_t wide, int64_t k, float* to) {
+  const float* from = batch.x + row * batch.row;
+  for (int64_t j = 0; j < k; ++j) {
+    for (int64_t r = 0; r < rows; ++r) to[j * wide + r] = from[r * batch.row + j * batch.column];
+    for (int64_t r = rows; r < wide; ++r) to[j * wide + r] = 0.0f;
+  }
+}
+
+/*! Sums of the groups of a row; false where one is not finite. */
+bool Totals(const Panels& panels, const float* x, float* totals) {
+  float largest = 0.0f;
+  for (int64_t group = 0; group < panels.groups; ++group) {
+    float parts[4] = {};
+    for (int64_t j = 0; j < panels.attrs.weight.group; j += 4, x += 4) {
+      for (int part = 0; part < 4; ++part) parts[part] += x[part];
+    }
+    totals[group] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    largest += std::fabs(totals[group]);
+  }
+  return std::isfinite(largest);
+}
+
+void RunRows(const Kernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
+  const int64_t k = panels.attrs.k, groups = panels.groups;
+  const auto& tiles = kernels.tiles[panels.attrs.weight.bits == 8];
+  const int64_t count = CeilDiv(rows, tiles.back().first), each = CeilDiv(rows, count);
+  auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& one) { return one.first >= each; });
+  const int64_t wide = tile->first;
+  const bool as_it_lies = wide == 1 && batch.column == 1;
+  float* totals = reinterpret_cast<float*>(ThreadScratch(1, groups * sizeof(float)));
+  float* x = as_it_lies ? nullptr : reinterpret_cast<float*>(ThreadScratch(0, count * k * wide * sizeof(float)));
+  const int tasks = Tasks(panels, rows, threads);
+  auto gather = [&](int64_t number) {
+    const int64_t row = number * each;
+    Gather(batch, row, std::min(each, rows - row), wide, k, x + number * k * wide);
+  };
+  if (!as_it_lies) {
+    const int gathering = static_cast<int>(std::min<int64_t>(rows * k > 1 << 16 ? tasks : 1, count));
+    ParallelRun(gathering, [&](int task) {
+      const Range part = Part(count, 1, gathering, task);
+      for (int64_t number = part.begin; number < part.begin + part.size; ++number) gather(number);
+    });
+  }
+  const float* first = as_it_lies ? batch.x : x;
+  // Of two tiles of one row the first sums codes, which is right of finite numbers alone.
+  if (wide == 1 && !Totals(panels, first, totals)) ++tile;
+  batch.to.totals = totals;
+  ParallelRun(tasks, [&](int task) {
+    const Range blocks = Part(panels.blocks(), 1, tasks, task);
+    Operands to = batch.to;
+    for (int64_t number = 0; number < count; ++number) {
+      const int64_t row = number * each;
+      to.x = first + number * k * wide;
+      tile->second(panels, to, row, std::min(each, rows - row), blocks);
+    }
+  });
+}
+
+/*! The code of value (row, k). */
+uint32_t CodeAt(const MatmulAttrs& attrs, const uint8_t* codes, int64_t row, int64_t k) {
+  const Quantization& weight = attrs.weight;
+  if (weight.bits == 8) return codes[row * attrs.k + k];
+  const int64_t group = k / weight.group, at = k % weight.group, half = weight.group / 2;
+  const uint8_t byte = codes[(row * attrs.k + group * weight.group) / 2 + at % half];
+  return at < half ? byte & 15u : byte >> 4;
+}
+
+}  // namespace
+
+int64_t QuantizedBytes(const MatmulAttrs& attrs) {
+  const Panels panels(attrs, nullptr);
+  return panels.blocks() * panels.block_bytes;
+}
+
+void PackQuantized(const MatmulAttrs& attrs, const char* codes, const char* scales, const char* offsets, char* packed) {
+  const Panels panels(attrs, packed);
+  const int64_t width = panels.half ? 2 : 4;
+  const int per_word = static_cast<int>(32 / attrs.weight.bits);
+  std::memset(packed, 0, QuantizedBytes(attrs));
+  for (int64_t row = 0; row < attrs.n; ++row) {
+    char* block = packed + row / kBlock * panels.block_bytes;
+    const int64_t lane = row % kBlock;
+    for (int64_t group = 0; group < panels.groups; ++group, block += panels.group_bytes) {
+      for (int64_t word = 0; word < panels.words; ++word) {
+        const int64_t k = group * attrs.weight.group + word * per_word;
+        uint32_t bits = 0;
+        for (int at = 0; at < per_word; ++at) {
+          const int place = attrs.weight.bits == 8 ? at : any::Place<4>(at);
+          bits |= CodeAt(attrs, reinterpret_cast<const uint8_t*>(codes), row, k + place) << (at * attrs.weight.bits);
+        }
+        std::memcpy(block + (word * kBlock + lane) * 4, &bits, 4);
+      }
+      char* to = block + panels.code_bytes + lane * width;
+      std::memcpy(to, scales + (row * panels.groups + group) * width, width);
+      if (offsets) std::memcpy(to + panels.scale_bytes, offsets + (row * panels.groups + group) * width, width);
+    }
+  }
+}
+
+std::vector<std::string> QuantizedVectors() {
+  std::vector<std::string> names;
+  for (const Kernels& kernels : Kernels::All()) names.push_back(kernels.name);
+  return names;
+}
+
+bool SetQuantizedVectors(const std::string& name) {
+  const std::vector<std::string> names = QuantizedVectors();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return false;
+  chosen = static_cast<int>(found - names.begin());
+  return true;
+}
+
+void RunQuantized(const MatmulAttrs& attrs, const MatmulData& data, int threads) {
+  const Panels panels(attrs, data.b);
+  const Kernels& kernels = Kernels::All()[chosen];
+  const size_t rank = attrs.batch.size();
+  for (int64_t index = 0; index < attrs.batch_count(); ++index) {
+    int64_t rest = index, a = attrs.a.offset, out = attrs.out.offset;
+    for (size_t d = rank; d-- > 0; rest /= attrs.batch[d]) {
+      a += rest % attrs.batch[d] * attrs.a.strides[d];
+      out += rest % attrs.batch[d] * attrs.out.strides[d];
+    }
+    Batch batch;
+    batch.x = reinterpret_cast<const float*>(data.a) + a;
+    batch.row = attrs.a.strides[rank], batch.column = attrs.a.strides[rank + 1];
+    batch.to = {nullptr,
+                nullptr,
+                reinterpret_cast<const float*>(data.bias),
+                nullptr,
+                reinterpret_cast<float*>(data.out) + out,
+                attrs.out.strides[rank],
+                attrs.out.strides[rank + 1]};
+    if (data.residual) batch.to.residual = reinterpret_cast<const float*>(data.residual) + out;
+    if (FewRows(kernels, panels, batch, attrs.m) && RunDigits(panels, batch, attrs.m, threads)) continue;
+    RunRows(kernels, panels, batch, attrs.m, threads);
+  }
+}
+
+}  // namespace uir::library

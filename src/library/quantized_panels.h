@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products with a weight of few bits share, for vectors of kLanes floats. No guard: quantized_matmul.cc includes
+// this for every width, each in a namespace and for instructions of its own; UIR_VECTORS has their bits, 0 for any.
+
+#include "library/vector_math.h"
+
+typedef int32_t Ints __attribute__((vector_size(kLanes * sizeof(int32_t))));
+typedef Bits UnalignedBits __attribute__((aligned(1)));
+typedef Vector UnalignedVector __attribute__((aligned(1)));
+
+/*! Vectors of a block of outputs. */
+constexpr int kVectors = kBlock / kLanes;
+
+UIR_INLINE void Words(const char* from, Bits (&words)[kVectors]) {
+  for (int v = 0; v < kVectors; ++v) words[v] = reinterpret_cast<const UnalignedBits*>(from)[v];
+}
+
+/*! A vector of scales or offsets. */
+UIR_INLINE void Factors(const char* from, bool half, Vector (&factors)[kVectors]) {
+  for (int v = 0; v < kVectors; ++v) {
+    if (!half) {
+      factors[v] = reinterpret_cast<const UnalignedVector*>(from)[v];
+      continue;
+    }
+    const char* at = from + v * kLanes * 2;
+#if UIR_VECTORS == 512
+    factors[v] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+#elif UIR_VECTORS == 256
+    factors[v] = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+#else
+    uint16_t halves[kLanes];
+    float wide[kLanes];
+    std::memcpy(halves, at, sizeof halves);
+    for (int lane = 0; lane < kLanes; ++lane) wide[lane] = FromHalf(halves[lane]);
+    factors[v] = *reinterpret_cast<const Unaligned*>(wide);
+#endif
+  }
+}
+
+/*! A group's scales, and what is added: value = scale * code + shift. */
+UIR_INLINE void GroupOf(const Panels& panels, const char* group, Vector (&scale)[kVectors], Vector (&shift)[kVectors]) {
+  const char* scales = group + panels.code_bytes;
+  Factors(scales, panels.half, scale);
+  if (panels.offsets) {
+    Factors(scales + panels.scale_bytes, panels.half, shift);
+    for (int v = 0; v < kVectors; ++v) shift[v] -= panels.zero * scale[v];
+  } else {
+    for (int v = 0; v < kVectors; ++v) shift[v] = -panels.zero * scale[v];
+  }
+}
+
+UIR_INLINE void Silu(Vector& x) {
+  Vector gate = x;
+  Sigmoid(gate);
+  x *= gate;
+}
+
+UIR_INLINE void Gelu(Vector& x) {
+  Vector inner = 0.79788456080286535588f * (x + 0.044715f * x * x * x);
+  Tanh(inner);
+  x = 0.5f * x * (1.0f + inner);
+}
+
+UIR_INLINE void Activated(Activation activation, Vector& x) {
+  switch (activation) {
+    case Activation::kNone:
+      return;
+    case Activation::kRelu:
+      x = x < 0.0f ? Vector{} : x;  // keeps NaN
+      return;
+    case Activation::kSilu:
+      return Silu(x);
+    case Activation::kGeluTanh:
+      return Gelu(x);
+    case Activation::kTanh:
+      return Tanh(x);
+    case Activation::kSigmoid:
+      return Sigmoid(x);
+    case Activation::kGeluErf:
+      for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(activation, static_cast<float>(x[lane]));
+      return;
+  }
+}
+
+/*! The epilogue of a row of a block, and its store. */
+UIR_INLINE void Store(const Panels& panels, const Operands& at, int64_t row, int64_t first, const Vector* sums) {
+  const Epilogue& epilogue = panels.attrs.epilogue;
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t column = first + v * kLanes, count = panels.attrs.n - column;
+    if (count <= 0) return;
+    const int64_t place = row * at.out_row + column * at.out_column;
+    Vector x = sums[v] * static_cast<float>(epilogue.alpha), other = {};
+    if (at.bias) {
+      Get(other, at.bias + column, count);
+      x += other;
+    }
+    if (at.residual) {
+      if (at.out_column == 1) {
+        Get(other, at.residual + place, count);
+      } else {
+        for (int64_t lane = 0; lane < std::min<int64_t>(count, kLanes); ++lane) {
+          other[lane] = at.residual[place + lane * at.out_column];
+        }
+      }
+    }
+    if (epilogue.residual == Residual::kBeforeActivation) x += other;
+    Activated(epilogue.activation, x);
+    if (epilogue.residual == Residual::kAfterActivation) x += other;
+    if (at.out_column == 1) {
+      Put(at.out + place, x, count);
+    } else {
+      for (int64_t lane = 0; lane < std::min<int64_t>(count, kLanes); ++lane) {
+        at.out[place + lane * at.out_column] = x[lane];
+      }
+    }
+  }
+}

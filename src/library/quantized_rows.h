@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of x times blocks of a weight of few bits, whose values are made in registers: see quantized_panels.h.
+
+/*! Which k of a word's is its code number `at`: the halves of bytes are runs of four. */
+template <int kBits>
+constexpr int Place(int at) {
+  return kBits == 8 ? at : at % 2 * 4 + at / 2;
+}
+
+/*! Codes number `at` of words, as numbers. */
+template <int kBits, int kAt>
+UIR_INLINE void Codes(const Bits& words, Vector& codes) {
+#if UIR_VECTORS == 512
+  if constexpr (kBits == 4) {  // the low four bits of an index choose among 16 numbers
+    const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    codes = _mm512_permutexvar_ps(reinterpret_cast<__m512i>(words >> (kAt * kBits)), numbers);
+    return;
+  }
+#endif
+  constexpr uint32_t kMask = (1u << kBits) - 1;
+  codes = __builtin_convertvector(reinterpret_cast<Ints>((words >> (kAt * kBits)) & kMask), Vector);
+}
+
+/*! Values of a word's codes from number kAt on, times rows of x. */
+template <int kRows, int kBits, int kAt>
+UIR_INLINE void Multiply(const Bits (&words)[kVectors], const Vector (&scale)[kVectors],
+                         const Vector (&shift)[kVectors], const float* x, Vector (&sums)[kRows][kVectors]) {
+  if constexpr (kAt < 32 / kBits) {
+    Vector values[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      Codes<kBits, kAt>(words[v], values[v]);
+      values[v] = values[v] * scale[v] + shift[v];
+    }
+    const float* here = x + Place<kBits>(kAt) * kRows;
+#pragma GCC unroll 32
+    for (int row = 0; row < kRows; ++row) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[row][v] += values[v] * here[row];
+    }
+    Multiply<kRows, kBits, kAt + 1>(words, scale, shift, x, sums);
+  }
+}
+
+/*! The same of one row and its codes, in sums that do not wait for one another. */
+template <int kBits, int kAt>
+UIR_INLINE void MultiplyCodes(const Bits (&words)[kVectors], const float* x, Vector (&parts)[4][kVectors]) {
+  if constexpr (kAt < 32 / kBits) {
+    for (int v = 0; v < kVectors; ++v) {
+      Vector codes;
+      Codes<kBits, kAt>(words[v], codes);
+      parts[kAt % 4][v] += codes * x[Place<kBits>(kAt)];
+    }
+    MultiplyCodes<kBits, kAt + 1>(words, x, parts);
+  }
+}
+
+/*! One row, whose groups have the sums `totals`: scales and shifts count once for each group. */
+template <int kBits>
+void OneRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Range blocks) {
+  for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
+    const char* group = panels.packed + block * panels.block_bytes;
+    const float* x = at.x;
+    Vector sums[1][kVectors] = {};
+    for (int64_t number = 0; number < panels.groups; ++number, group += panels.group_bytes) {
+      Vector parts[4][kVectors] = {}, scale[kVectors], shift[kVectors];
+      for (int64_t word = 0; word < panels.words; ++word, x += 32 / kBits) {
+        Bits words[kVectors];
+        Words(group + word * kBlock * 4, words);
+        MultiplyCodes<kBits, 0>(words, x, parts);
+      }
+      GroupOf(panels, group, scale, shift);
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector part = (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]);
+        sums[0][v] += part * scale[v];
+        sums[0][v] += shift[v] * at.totals[number];
+      }
+    }
+    Store(panels, at, row, block * kBlock, sums[0]);
+  }
+}
+
+/*! `rows` rows of x, [k, kRows] with zeros beyond them. */
+template <int kRows, int kBits>
+void SomeRows(const Panels& panels, const Operands& at, int64_t row, int64_t rows, Range blocks) {
+  for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
+    const char* group = panels.packed + block * panels.block_bytes;
+    const float* x = at.x;
+    Vector sums[kRows][kVectors] = {};
+    for (int64_t number = 0; number < panels.groups; ++number, group += panels.group_bytes) {
+      Vector scale[kVectors], shift[kVectors];
+      GroupOf(panels, group, scale, shift);
+      for (int64_t word = 0; word < panels.words; ++word, x += 32 / kBits * kRows) {
+        Bits words[kVectors];
+        Words(group + word * kBlock * 4, words);
+        Multiply<kRows, kBits, 0>(words, scale, shift, x, sums);
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+  }
+}
+
+/*! What computes up to so many rows. */
+struct Tile {
+  int rows;
+  Function run[2];  // codes of 4 bits, of 8
+};
+
+template <int kRows>
+constexpr Tile TileOf() {
+  return {kRows, {SomeRows<kRows, 4>, SomeRows<kRows, 8>}};
+}

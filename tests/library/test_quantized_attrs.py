@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with weights of few bits: all instructions of this CPU against NumPy; refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm_ffi
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uir_tvm.library.attrs import MatmulAttrs, OperandLayout
+from uir_tvm.library.quantized_attrs import QuantizedMatmulAttrs, pack_quantized, takes_packing
+from uir_tvm.library.reference import ACTIVATIONS
+from uir_tvm.library.work import work_of
+from uir_tvm.quantized import Packing, dequantized, pack
+
+MATMUL = tvm_ffi.get_global_func("uir.library.cpu.quantized_matmul")
+VECTORS = [str(name) for name in tvm_ffi.get_global_func("uir.library.cpu.quantized_vectors")()]
+Q4_1 = Packing(4, 32, 0, "float16", True)
+
+
+@pytest.fixture(autouse=True)
+def best() -> Iterator[None]:
+    yield
+    choose(VECTORS[0])
+
+
+def choose(vectors: str) -> None:
+    tvm_ffi.get_global_func("uir.library.cpu.set_quantized_vectors")(vectors)
+
+
+def weight(packing: Packing, n: int, k: int, seed: int = 0) -> tuple[Any, ...]:
+    rng = np.random.default_rng(seed)
+    parts = [pack(rng.integers(0, 1 << packing.bits, (n, k)), packing)]
+    for _ in range(1 + packing.offsets):
+        parts.append(rng.standard_normal((n, k // packing.group)).astype(packing.scale_dtype))
+    return (*parts, None)[:3]
+
+
+def product(m: int, n: int, k: int, packing: Packing, **epilogue: Any) -> QuantizedMatmulAttrs:
+    return QuantizedMatmulAttrs.of(
+        MatmulAttrs.contiguous((m, k), (n, k), transpose_b=True, **epilogue), packing
+    )
+
+
+def run(attributes: QuantizedMatmulAttrs, x: np.ndarray, parts: tuple[Any, ...], *rest: Any) -> np.ndarray:
+    blob = pack_quantized(*parts, attributes)
+    out = np.full((*attributes.batch, attributes.m, attributes.n), np.nan, np.float32)
+    MATMUL(*map(tvm_ffi.from_dlpack, (x, blob, *rest)), attributes.to_json(), tvm_ffi.from_dlpack(out))
+    return out
+
+
+def assert_product(got: np.ndarray, x: np.ndarray, values: np.ndarray) -> None:
+    """Within some roundings of float32 of the sum of the products' magnitudes."""
+    x, values = x.astype(np.float64), values.astype(np.float64)
+    error = np.abs(got - x @ values.T) / np.maximum(np.abs(x) @ np.abs(values.T), 1e-30)
+    assert error.max(initial=0) < 1e-6, error.max()
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize(
+    "packing",
+    [Q4_1, Packing(4, 32, 8, "float16"), Packing(8, 32, 128, "float16"), Packing(8, 4, 77, "float32", True)],
+    ids=str,
+)
+def test_rows_of_every_tile(vectors: str, packing: Packing) -> None:
+    choose(vectors)
+    parts = weight(packing, 37, 96)
+    values = dequantized(*parts, packing)
+    rng = np.random.default_rng(1)
+    for rows in (1, 2, 3, 4, 5, 9, 24, 25, 61):
+        x = rng.standard_normal((rows, 96)).astype(np.float32)
+        assert_product(run(product(rows, 37, 96, packing), x, parts), x, values)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_packing_and_shape(data: st.DataObject) -> None:
+    bits = data.draw(st.sampled_from([4, 8]))
+    group = data.draw(st.integers(1, 12)) * 32 // bits
+    packing = Packing(
+        bits,
+        group,
+        data.draw(st.integers(0, (1 << bits) - 1)),
+        data.draw(st.sampled_from(["float16", "float32"])),
+        data.draw(st.booleans()),
+    )
+    n, k, m = (
+        data.draw(st.integers(1, 40)),
+        group * data.draw(st.integers(1, 4)),
+        data.draw(st.integers(1, 30)),
+    )
+    choose(data.draw(st.sampled_from(VECTORS)))
+    parts = weight(packing, n, k, data.draw(st.integers(0, 99)))
+    magnitude = np.float32(10.0) ** data.draw(st.integers(-30, 20))
+    x = np.random.default_rng(m).standard_normal((m, k)).astype(np.float32) * magnitude
+    assert_product(run(product(m, n, k, packing), x, parts), x, dequantized(*parts, packing))
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("rows", [1, 3, 7])
+def test_numbers_that_are_no_numbers_stay_what_they_are(vectors: str, rows: int) -> None:
+    choose(vectors)
+    parts = weight(Q4_1, 20, 64)
+    values = dequantized(*parts, Q4_1).astype(np.float64)
+    x = np.ones((rows, 64), np.float32)
+    x[0, 5], x[-1, 40] = np.inf, np.nan if rows > 1 else 1e30
+    got = run(product(rows, 20, 64, Q4_1), x, parts)
+    with np.errstate(invalid="ignore"):
+        want = x.astype(np.float64) @ values.T
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+@pytest.mark.parametrize("residual", ["none", "before_activation", "after_activation"])
+def test_epilogues(vectors: str, activation: str, residual: str) -> None:
+    choose(vectors)
+    parts = weight(Q4_1, 21, 64)
+    rng = np.random.default_rng(2)
+    for rows in (1, 6):
+        x = rng.standard_normal((rows, 64)).astype(np.float32) / 16
+        bias, other = (rng.standard_normal(shape).astype(np.float32) for shape in (21, (rows, 21)))
+        attributes = product(
+            rows, 21, 64, Q4_1, alpha=0.5, bias=True, residual=residual, activation=activation
+        )
+        got = run(attributes, x, parts, bias, *([] if residual == "none" else [other]))
+        want = 0.5 * (x.astype(np.float64) @ dequantized(*parts, Q4_1).T.astype(np.float64)) + bias
+        want = want + other if residual == "before_activation" else want
+        want = want if activation == "none" else ACTIVATIONS[activation](want)
+        want = want + other if residual == "after_activation" else want
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+def test_strides_and_batches(vectors: str) -> None:
+    choose(vectors)
+    parts = weight(Q4_1, 18, 32)
+    values = dequantized(*parts, Q4_1)
+    x = np.random.default_rng(3).standard_normal((2, 32, 5)).astype(np.float32)  # rows lie across
+    attributes = QuantizedMatmulAttrs.of(
+        MatmulAttrs(
+            batch=(2,),
+            m=5,
+            n=18,
+            k=32,
+            a=OperandLayout((160, 1, 5)),
+            b=OperandLayout((0, 1, 32)),
+            out=OperandLayout((90, 1, 5)),
+        ),
+        Q4_1,
+    )
+    blob = pack_quantized(*parts, attributes)
+    out = np.full((2, 18, 5), np.nan, np.float32)
+    MATMUL(*map(tvm_ffi.from_dlpack, (x, blob)), attributes.to_json(), tvm_ffi.from_dlpack(out))
+    assert_product(out.transpose(0, 2, 1), x.transpose(0, 2, 1), values)
+
+
+def test_sizes_of_none() -> None:
+    parts = weight(Q4_1, 18, 32)
+    assert run(product(0, 18, 32, Q4_1), np.zeros((0, 32), np.float32), parts).shape == (0, 18)
+
+
+def test_a_packed_weight_has_hardly_more_bytes_than_the_tensor() -> None:
+    attributes = product(1, 576, 1536, Q4_1)
+    assert pack_quantized(*weight(Q4_1, 576, 1536), attributes).size == Q4_1.nbytes(576, 1536)
+    work = work_of("quantized_matmul", attributes.to_json())
+    assert work.operations == 2 * 576 * 1536
+    assert work.elements == 576 + 1536 + Q4_1.nbytes(576, 1536) // 4
+
+
+def test_what_the_library_does_not_take_is_refused() -> None:
+    assert (
+        takes_packing(Packing(4, 8)) and not takes_packing(Packing(4, 6)) and not takes_packing(Packing(8, 2))
+    )
+    parts, x = weight(Q4_1, 18, 32), np.zeros((1, 32), np.float32)
+    attributes = product(1, 18, 32, Q4_1)
+    blob, out = pack_quantized(*parts, attributes), np.zeros((1, 18), np.float32)
+    told = attributes.to_json()
+
+    def call(x: Any = x, blob: Any = blob, text: str = told, out: Any = out) -> None:
+        MATMUL(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(blob), text, tvm_ffi.from_dlpack(out))
+
+    call()
+    with pytest.raises(ValueError, match="operand 2 does not fit"):
+        call(blob=blob[:-1].copy())
+    with pytest.raises(ValueError, match="operand 2 is no uint8"):
+        call(blob=blob.view(np.int8))
+    with pytest.raises(ValueError, match="float32|another type"):
+        call(x=x.astype(np.float16))
+    with pytest.raises(ValueError, match="operand 1 does not fit"):
+        call(x=x[:, :16].copy())
+    for wrong in ('"bits":5', '"bits":0'):
+        with pytest.raises(ValueError, match="bits"):
+            call(text=told.replace('"bits":4', wrong))
+    with pytest.raises(ValueError, match="group"):
+        call(text=told.replace('"group":32', '"group":12'))
+    with pytest.raises(ValueError, match="zero"):
+        call(text=told.replace('"zero":0', '"zero":16'))
+    with pytest.raises(ValueError, match="no instructions"):
+        choose("avx3")
+    with pytest.raises(ValueError, match="scales"):
+        pack_quantized(parts[0], parts[1][:4], parts[2], attributes)
