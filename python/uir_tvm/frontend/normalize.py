@@ -71,9 +71,13 @@ def normalize(mod: tvm.IRModule) -> tvm.IRModule:
     if "main" not in [var.name_hint for var in mod.get_global_vars()]:
         raise FrontendError("the module has no function 'main'", remedy="name the model's function 'main'")
     for rules in PASSES:
-        mod = replace_main(mod, _rewrite(mod["main"], rules))
-        mod = relax.transform.DeadCodeElimination()(mod)
+        mod = rewritten(mod, rules)
     return mod
+
+
+def rewritten(mod: tvm.IRModule, rules: Mapping[str, Sequence[Rule]]) -> tvm.IRModule:
+    """A normalised module after one pass of other rules, by operator."""
+    return relax.transform.DeadCodeElimination()(replace_main(mod, _rewrite(mod["main"], rules)))
 
 
 def replace_main(mod: tvm.IRModule, main: relax.Function) -> tvm.IRModule:

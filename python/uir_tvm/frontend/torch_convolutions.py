@@ -21,15 +21,14 @@ OPERATORS: dict[tuple[bool, int], Callable[..., relax.Expr]] = {
     (True, 2): relax.op.nn.conv2d_transpose,
     (True, 3): relax.op.nn.conv3d_transpose,
 }
-#: The dtype in which products of narrower numbers are summed.
-SUMMED_IN = {"float16": "float32", "bfloat16": "float32"}
 
 
 def convolution(node: fx.Node, importer: Any) -> relax.Expr:
-    """A convolution, narrow floats summed in float32 and rounded before the bias.
+    """A convolution, of the dtype of its operands.
 
     TVM's converter sums every dtype in float32 and leaves the result so, and knows no transposed convolution
-    of volumes.
+    of volumes. Narrow floats are summed in float32 too, and rounded before the bias, wherever kernels and
+    libraries compute them (`uir_tvm.kernel_graph.legalize`).
     """
     x, weight, bias, strides, padding, dilation, transposed, output_padding, groups = importer.retrieve_args(
         node
@@ -41,11 +40,8 @@ def convolution(node: fx.Node, importer: Any) -> relax.Expr:
     window = {name: each(value, rank) for name, value in window.items()} | {"groups": groups}
     if transposed:
         window["output_padding"] = each(output_padding, rank)
-    wide = SUMMED_IN.get(dtype, dtype)
     emit = importer.block_builder.emit
-    result = emit(OPERATORS[bool(transposed), rank](x, weight, **window, out_dtype=wide))
-    if wide != dtype:
-        result = emit(relax.op.astype(result, dtype))
+    result = emit(OPERATORS[bool(transposed), rank](x, weight, **window, out_dtype=dtype))
     if bias is None:
         return result
     return emit(relax.op.add(result, relax.op.reshape(bias, (1, -1, *[1] * rank))))

@@ -55,6 +55,7 @@ from .reasons import NodeOperators, not_fused
 from .recurrence import recurrence_call, takes
 from .storage import place
 from .weights import lay_out_weights
+from .widen import widen
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ def build(
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
     keys = [str(key) for key in target.keys]
     with lowering_for(keys):
-        return build_with(mod, library_of(keys), fuse=fuse, fast_math=fast_math, faults=faults)
+        return build_with(mod, library_of(keys).on(target), fuse=fuse, fast_math=fast_math, faults=faults)
 
 
 @one_at_a_time
@@ -118,7 +119,7 @@ def group(
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
     with lowering_for(keys), reading_open_sizes(space):
-        return grouped(mod, library_of(keys), fuse=fuse, fast_math=fast_math, faults=faults)
+        return grouped(mod, library_of(keys).on(target), fuse=fuse, fast_math=fast_math, faults=faults)
 
 
 @one_at_a_time
@@ -168,7 +169,7 @@ def grouped(
     numbers for them.
     """
     op_count = _count_ops(mod)
-    whole = normalize(mod)
+    whole = widen(normalize(mod), table)
     apart = expand(whole, lambda call: takes(call, table))
     apart = gather_products(apart, table)
     program = from_relax(whole if apart is whole else normalize(apart))

@@ -13,6 +13,7 @@ import tvm
 from tvm import relax, te, tirx, topi
 
 from ..frontend.relax_view import axes_of, is_constant
+from ..frontend.rules.rewriter import recall
 from ..target_facts import Facts
 from .attention import ATTENTION, Attention
 from .extrema import MAXIMUM, MINIMUM, legalize_max_pool
@@ -210,14 +211,14 @@ def _legalize_where(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Ex
     return builder.call_te(compute, condition, *values, primfunc_name_hint="where")
 
 
-def _legalize_matmul(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+def _legalize_contraction(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
     """Products of narrow floats are summed in the wide dtype and rounded once."""
     lowered = call.op.get_attr("FLegalize")
     dtype = str(call.ty.dtype)
     wide = sum_dtype(dtype)
     if wide == dtype:
         return lowered(builder, call)
-    product = builder.normalize(relax.op.matmul(*call.args, out_dtype=wide))
+    product = builder.normalize(recall(call, call.args, out_dtype=wide))
     return builder.call_te(
         lambda x: topi.cast(x, dtype), builder.emit(lowered(builder, product)), primfunc_name_hint="cast"
     )
@@ -245,10 +246,16 @@ def _legalize_arange(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.E
     return builder.call_te(compute, primfunc_name_hint="arange")
 
 
+#: Operators whose attributes say in which dtype they sum products.
+SUMS_OF_PRODUCTS = (
+    "relax.matmul",
+    *(f"relax.nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")),
+)
+
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
     "relax.arange": _legalize_arange,
     "relax.ewise_fma": _legalize_fma,
-    "relax.matmul": _legalize_matmul,
+    **dict.fromkeys(SUMS_OF_PRODUCTS, _legalize_contraction),
     "relax.nn.softmax": _legalize_softmax,
     "relax.nn.log_softmax": _legalize_log_softmax,
     "relax.nn.group_norm": _legalize_group_norm,

@@ -18,6 +18,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import tvm
 import tvm_ffi
 
 from ..errors import LibraryError, ShapeError
@@ -158,7 +159,7 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
             remedy="pass it unpacked",
         )
     if isinstance(weight, np.ndarray):
-        weight = tvm_ffi.from_dlpack(np.ascontiguousarray(weight))
+        weight = tvm.runtime.tensor(np.ascontiguousarray(weight))  # NumPy lends no bfloat16 by DLPack
     try:
         return _function("pack_weight")(weight, _packed(attrs).representative().to_json())
     except ValueError as error:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
+import tvm
+from tvm.target import codegen
 
 from ..target_facts import Facts, kind_of
 
@@ -45,6 +47,9 @@ class LibraryTable:
         Operator (``matmul``, ``conv2d``) -> registered packed function, destination last.
     dtypes : frozenset of str
         Element types; all tensors of an operator have the same.
+    features : mapping
+        Operator and further element type -> the feature of the CPU, as LLVM calls it, with whose instructions
+        the library computes it; without them a kernel of ours is faster.
     activations : mapping
         Relax operator -> the library's name. Whether an activation is better there than in a kernel of its
         own is a matter of measurement: what is not listed is not absorbed.
@@ -52,6 +57,9 @@ class LibraryTable:
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
     attention : AttentionLimits, optional
         What of attention is one kernel; None: two products and a softmax, each by itself.
+    widened : mapping
+        Operator -> narrow element types that it computes in float32 sooner than a kernel of ours would
+        compute them as they are; not where it takes them itself.
     only : mapping
         Operator -> the activations, by the library's names, that it applies; what is not listed applies all.
     packs : bool
@@ -76,6 +84,8 @@ class LibraryTable:
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
     attention: AttentionLimits | None = None
+    features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
+    widened: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     only: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     packs: bool = True
     adjustable: bool = False
@@ -87,7 +97,15 @@ class LibraryTable:
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
-        return operator in self.functions and set(dtypes) <= self.dtypes and len(set(dtypes)) == 1
+        if operator not in self.functions or len(set(dtypes)) != 1:
+            return False
+        return dtypes[0] in self.dtypes or (operator, dtypes[0]) in self.features
+
+    def on(self, target: tvm.target.Target) -> LibraryTable:
+        """What the library computes on this target's CPU."""
+        has = codegen.target_has_features
+        found = {key: name for key, name in self.features.items() if has(name, target)}
+        return self if found == self.features else attrs.evolve(self, features=found)
 
     def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
         """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""

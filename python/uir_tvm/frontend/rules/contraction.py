@@ -25,7 +25,7 @@ from ..relax_view import (
 from .rewriter import Rewriter, recall
 
 #: Dtypes of constants that are scaled.
-FLOATS = frozenset({"float32", "float64"})
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
 def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:

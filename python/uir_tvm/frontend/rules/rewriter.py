@@ -199,6 +199,11 @@ def _split_piece(call: tvm.ir.Call, index: int) -> tvm.ir.Expr | None:
     return relax.op.strided_slice(call.args[0], [axis], [edges[index]], [edges[index + 1]])
 
 
-def recall(call: tvm.ir.Call, args: Sequence[tvm.ir.Expr]) -> tvm.ir.Call:
-    """The same operator and attributes on other arguments."""
-    return relax.Call(call.op, list(args), call.attrs, call.ty_args)
+def recall(call: tvm.ir.Call, args: Sequence[tvm.ir.Expr], out_dtype: str | None = None) -> tvm.ir.Call:
+    """The same operator and attributes on other arguments, or with another dtype that its attributes name."""
+    attributes = call.attrs
+    if out_dtype is not None:
+        known = type(attributes).__tvm_ffi_type_info__
+        fields = {field.name: getattr(attributes, field.name) for field in known.fields}
+        attributes = tvm.ir.make_node(known.type_key, **{**fields, "out_dtype": out_dtype})
+    return relax.Call(call.op, list(args), attributes, call.ty_args)

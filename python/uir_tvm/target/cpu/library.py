@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from ...library.library_tables import AttentionLimits, LibraryTable
 
+#: oneDNN multiplies bfloat16 with these instructions; without them, and float16 on CPUs without AVX512-FP16,
+#: it widens elements one by one, which kernels of ours do faster while they multiply.
+BF16 = "avx512bf16"
+
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
 #: larger heads a tile's queries leave the first-level cache.
 TABLE = LibraryTable(
@@ -15,6 +19,8 @@ TABLE = LibraryTable(
         "recurrence": "uir.library.cpu.recurrence",
     },
     dtypes=frozenset({"float32"}),
+    features={("matmul", "bfloat16"): BF16, ("conv2d", "bfloat16"): BF16},
+    widened={"conv2d": frozenset({"float16", "bfloat16"})},
     activations={
         "nn.relu": "relu",
         "nn.gelu": "gelu_erf",
