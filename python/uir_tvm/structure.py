@@ -109,6 +109,14 @@ class Structure:
         """The model's result, of its flat tensors."""
         return build(self.result, tensors)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the result is one tensor, or a tuple of all in their order."""
+        branches = self.result.get("tuple")
+        if branches is None:
+            return self.result == {"tensor": 0}
+        return len(branches) > 0 and list(branches) == [{"tensor": at} for at in range(len(branches))]
+
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name."""
         names = [parameter.name for parameter in self.parameters]

@@ -31,12 +31,17 @@ def before_compiling() -> None:
     os.environ.setdefault("TVM_NUM_THREADS", str(environment.num_threads()))
 
 
+def ready() -> bool:
+    """Whether `before_running` was called in this thread."""
+    return getattr(_here, "ready", False)
+
+
 def before_running() -> None:
     """Let the calling thread's pool be as it should, by TVM's API, once; the environment stays as it is.
 
     A pool that something else made in this thread before keeps its number of threads at most.
     """
-    if getattr(_here, "ready", False):
+    if ready():
         return
     _here.ready = True
     given, binds = os.environ.get("TVM_NUM_THREADS", ""), os.environ.get("TVM_BIND_THREADS", "")

@@ -72,14 +72,26 @@ Kernels& AllKernels() {
   return *kernels;
 }
 
-/*! (inputs, name, sizes, outputs): the kernel of this name and these sizes on inputs and outputs. */
-void Specialized(ffi::PackedArgs args, ffi::Any*) {
+/*! Where the name stands among (inputs, name, sizes, outputs). */
+int NamePlace(ffi::PackedArgs args) {
   int at = 0;
   while (at < args.size() && !args[at].as<ffi::String>()) ++at;
   if (at + 1 >= args.size()) {
     TVM_FFI_THROW(ValueError) << "A kernel that is compiled for sizes got " << args.size()
                               << " arguments.\n  need:   inputs, a name, sizes, outputs";
   }
+  return at;
+}
+
+/*! The same: the kernel of this name and these sizes, which takes inputs and outputs alone. */
+void Prepared(ffi::PackedArgs args, ffi::Any* kernel) {
+  const int at = NamePlace(args);
+  *kernel = AllKernels().Find(args[at].cast<ffi::String>(), args[at + 1].cast<ffi::Shape>());
+}
+
+/*! The same: the kernel of this name and these sizes on inputs and outputs. */
+void Specialized(ffi::PackedArgs args, ffi::Any*) {
+  const int at = NamePlace(args);
   const ffi::Function kernel = AllKernels().Find(args[at].cast<ffi::String>(), args[at + 1].cast<ffi::Shape>());
   std::vector<ffi::AnyView> given;
   given.reserve(args.size() - 2);
@@ -94,6 +106,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def_packed("uir.runtime.specialized", Specialized)
+      .def_packed("uir.runtime.specialized.prepared", Prepared)
       .def("uir.runtime.specialized.forget", [](ffi::String name) { AllKernels().Forget(name); })
       .def("uir.runtime.specialized.count", [](ffi::String name) { return AllKernels().Count(name); });
 }

@@ -14,6 +14,7 @@ import pytest
 import torch
 import uir_tvm
 from torch.export import Dim
+from tvm_ffi.core import Error as FfiError
 from uir_tvm.errors import PositionError, ShapeError, StateError
 from uir_tvm.runtime.executable import Executable
 from uir_tvm.runtime.executable_state import ModelState
@@ -140,19 +141,42 @@ def test_a_position_beyond_the_state_is_refused_before_anything_is_written(
         np.testing.assert_array_equal(value, before[name])
 
 
-def test_a_failed_call_leaves_state_that_is_refused(decoder: tuple[Executable, Any]) -> None:
-    exe = decoder[0].clone()
-    exe(rows(1, 0), torch.tensor([0]))
-    kept, main = contents(exe), exe._main
+def failing_by_machine(exe: Executable) -> Callable[[], None]:
+    """Let calls fail after the machine ran; what this returns ends that."""
+    main, vars(exe)["_program"] = exe._main, None
 
     def fails(*given: Any) -> Any:
         main(*given)
         raise RuntimeError("the device is gone")
 
     vars(exe)["_main"] = fails
+    return lambda: vars(exe).update(_main=main)
+
+
+def failing_directly(exe: Executable) -> Callable[[], None]:
+    """The same where C++ calls the kernels."""
+    direct = exe.direct
+    assert direct is not None
+    run = direct._run
+
+    def fails(*given: Any) -> Any:
+        run(*given)
+        return FfiError("RuntimeError", "the device is gone", "")
+
+    vars(direct)["_run"] = fails
+    return lambda: vars(direct).update(_run=run)
+
+
+@pytest.mark.parametrize("fail", [failing_by_machine, failing_directly])
+def test_a_failed_call_leaves_state_that_is_refused(
+    decoder: tuple[Executable, Any], fail: Callable[[Executable], Callable[[], None]]
+) -> None:
+    exe = decoder[0].clone()
+    exe(rows(1, 0), torch.tensor([0]))
+    kept, end = contents(exe), fail(exe)
     with pytest.raises(RuntimeError, match="gone"):
         exe(rows(1, 1), torch.tensor([1]))
-    vars(exe)["_main"] = main
+    end()
     uses: list[Callable[[], Any]] = [
         lambda: exe(rows(1, 1), torch.tensor([1])),
         lambda: exe.state["keys"],

@@ -24,6 +24,8 @@ from ..structure import Structure
 from ..target import registry
 from . import opaque
 from .artifact_member import Source
+from .bound_outputs import BoundOutputs, result_of
+from .direct_call import DirectCall, direct_of, programs_of
 from .executable_state import ModelState, check_same_state
 from .modelled import Times, recording
 from .position_checks import PositionChecks
@@ -167,6 +169,26 @@ class Executable:
         return self._vm["main"]
 
     @functools.cached_property
+    def programs(self) -> Callable[..., Any] | None:
+        """What prepares calls that need no virtual machine (`runtime.direct_call`)."""
+        return programs_of(self.library)
+
+    @functools.cached_property
+    def _program(self) -> DirectCall | None:
+        return direct_of(self)
+
+    @property
+    def direct(self) -> DirectCall | None:
+        """The call without the virtual machine; None where the model needs that."""
+        program = self._program
+        if program is None or not self.info.state:
+            return program
+        state = self.state
+        if program.state is not state:
+            program = vars(self)["_program"] = program.bound(state)
+        return program
+
+    @functools.cached_property
     def _positions(self) -> PositionChecks:
         return PositionChecks(self.info.positions, self.info.name)
 
@@ -213,6 +235,9 @@ class Executable:
         ----------
         *inputs, **named : numpy.ndarray, torch.Tensor or tvm.runtime.Tensor, or containers of these
             As ``info.inputs`` names them; or, where the model has a `structure`, its own arguments.
+        out : tensor or sequence of tensors, optional
+            What results are written to and returned as, see `bind`; an argument of this name is the model's
+            own where it has one.
 
         Returns
         -------
@@ -227,12 +252,22 @@ class Executable:
             This machine has not the device that it was compiled for, or an input lies on another device of
             its kind.
         """
+        if not named:
+            direct = self.direct
+            made = None if direct is None else direct(inputs)
+            if made is not None:
+                return self._nested(made)
+        if "out" in named and not self._takes_out:
+            return self._into(named.pop("out"), inputs, named)
+        return self._nested(self.flattened(inputs, named))
+
+    def flattened(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """The call with arguments that may be nested; its result is a tensor, or a tuple of all."""
         structure, count = self.structure, len(self.info.inputs)
         if structure is not None:
             if named or len(inputs) != count or any(not hasattr(value, "shape") for value in inputs):
                 inputs = tuple(structure.flatten(inputs, named, count))
-            return structure.unflatten(self.flat(*inputs))
-        if named:
+        elif named:
             raise ShapeError(
                 f"The executable takes no argument by name, given {', '.join(named)}.",
                 need="; ".join(map(str, self.info.inputs)),
@@ -240,6 +275,41 @@ class Executable:
             )
         results = self.flat(*inputs)
         return results if self._returns_tuple else results[0]
+
+    def _nested(self, made: Any) -> Any:
+        """A tensor, or a tuple of them, as the `structure` says."""
+        structure = self.structure
+        if structure is None or (
+            structure.is_flat and ("tuple" in structure.result) == isinstance(made, tuple)
+        ):
+            return made
+        return structure.unflatten(made if isinstance(made, tuple) else (made,))
+
+    @functools.cached_property
+    def _takes_out(self) -> bool:
+        """Whether the model itself has an argument ``out``."""
+        return self.structure is not None and any(each.name == "out" for each in self.structure.parameters)
+
+    def bind(self, outputs: Any) -> BoundOutputs:
+        """The call that writes its results into these tensors, and returns them.
+
+        Parameters
+        ----------
+        outputs : tensor or sequence of tensors
+            NumPy arrays, or torch or TVM tensors in the host's memory, one for each of ``info.outputs``.
+            Those that lie at multiples of 64 bytes without gaps, and share no memory with an input, are
+            written by the kernels themselves; others are copied to.
+
+        Raises
+        ------
+        ShapeError
+            A wrong number of tensors, or one of a wrong shape or dtype, or one that cannot be written.
+        """
+        return BoundOutputs(self, outputs)
+
+    def _into(self, outputs: Any, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """The call with ``out=``."""
+        return result_of(self, outputs, inputs, named)
 
     def flat(self, *inputs: Any) -> tuple[Any, ...]:
         """The call with one tensor for each of ``info.inputs``, and the results as ``info.outputs`` has them.
@@ -253,6 +323,11 @@ class Executable:
         StateError
             An earlier call failed while it wrote the state.
         """
+        direct = self.direct
+        made = None if direct is None else direct(inputs)
+        if made is not None:
+            self._returns_tuple = isinstance(made, tuple)
+            return made if self._returns_tuple else (made,)
         check_inputs(inputs, self.info.inputs)
         check_devices(inputs, self.info.inputs, self.device)
         threads.before_running()

@@ -14,6 +14,7 @@ import tvm_ffi
 
 from ..saved_sizes import number
 from ..symbolic_shapes import Sizes
+from .direct_call import direct_of
 from .executable import Executable, ModelInfo
 from .kernel_errors import failing
 from .tensors import TensorSpec
@@ -71,6 +72,15 @@ class SizedExecutable(Executable):
     @functools.cached_property
     def _vm(self) -> Any:
         return self.whole._vm
+
+    @functools.cached_property
+    def programs(self) -> Any:
+        """Of the whole: programs for any sizes take turns, and share their memory."""
+        return self.whole.programs
+
+    @functools.cached_property
+    def _program(self) -> Any:
+        return direct_of(self, self._sizes or None)
 
     @functools.cached_property
     def _main(self) -> Any:

@@ -59,31 +59,47 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
             remedy="pass one tensor for each input, in this order",
         )
     for position, (value, spec) in enumerate(zip(values, specs, strict=True)):
-        shape = getattr(value, "shape", None)
-        if shape is None:
-            raise ShapeError(
-                f"Input {position} ({spec.name}) is a {type(value).__name__}.",
-                need=f"a tensor {spec}",
-                remedy="pass a NumPy array, a torch tensor or a TVM tensor",
-            )
-        given = tuple(int(d) for d in shape)
-        dtype = str(value.dtype).removeprefix("torch.")
-        if len(given) != len(spec.shape) or any(
-            want not in (have, -1) for have, want in zip(given, spec.shape, strict=True)
-        ):
-            raise ShapeError(
-                f"Input {position} ({spec.name}) has the wrong shape.",
-                need=f"[{spec.shape_text}]",
-                limit=f"given {list(given)}",
-                remedy="reshape or pad it, or compile the model for this shape",
-            )
-        if dtype != spec.dtype:
-            raise ShapeError(
-                f"Input {position} ({spec.name}) has the wrong dtype.",
-                need=spec.dtype,
-                limit=f"given {dtype}",
-                remedy=f"convert it to {spec.dtype}",
-            )
+        fault = tensor_fault(value, spec, f"Input {position} ({spec.name})")
+        if fault is not None:
+            raise fault
+
+
+def tensor_fault(value: Any, spec: TensorSpec, what: str) -> ShapeError | None:
+    """Why a value is not a tensor of this shape and dtype; None where it is.
+
+    Parameters
+    ----------
+    value : object
+    spec : TensorSpec
+    what : str
+        The value's name, with which the error begins.
+    """
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return ShapeError(
+            f"{what} is a {type(value).__name__}.",
+            need=f"a tensor {spec}",
+            remedy="pass a NumPy array, a torch tensor or a TVM tensor",
+        )
+    given = tuple(int(d) for d in shape)
+    dtype = str(value.dtype).removeprefix("torch.")
+    if len(given) != len(spec.shape) or any(
+        want not in (have, -1) for have, want in zip(given, spec.shape, strict=True)
+    ):
+        return ShapeError(
+            f"{what} has the wrong shape.",
+            need=f"[{spec.shape_text}]",
+            limit=f"given {list(given)}",
+            remedy="reshape or pad it, or compile the model for this shape",
+        )
+    if dtype != spec.dtype:
+        return ShapeError(
+            f"{what} has the wrong dtype.",
+            need=spec.dtype,
+            limit=f"given {dtype}",
+            remedy=f"convert it to {spec.dtype}",
+        )
+    return None
 
 
 def check_devices(values: Sequence[Any], specs: Sequence[TensorSpec], device: tvm.runtime.Device) -> None:
