@@ -100,6 +100,12 @@ def common_divisor(a: AnySize, b: AnySize) -> AnySize:
     return size * math.gcd(*(factor for _, factor in terms))
 
 
+def divisor_of(size: AnySize) -> int:
+    """A number of at least 1 that divides a size whatever it is."""
+    factors = [factor for _, factor in size.terms] if isinstance(size, OpenSize) else [size]
+    return max(math.gcd(*factors), 1)
+
+
 def broadcast_shapes(*shapes: Sequence[AnySize]) -> tuple[AnySize, ...]:
     """NumPy's shape of what shapes broadcast to.
 

@@ -319,6 +319,20 @@ class SizeSpace:
             self._bounds[size.terms] = low, None if high is None else -high
         return self._bounds[size.terms]
 
+    def ends(self, size: AnySize, limits: Mapping[str, int]) -> tuple[int | None, int | None]:
+        """The same, where some symbols are no more than a number."""
+        if not isinstance(size, OpenSize):
+            return size, size
+        before, known = self._ranges, self._bounds
+        ranges = {name: (low, limits.get(name, high)) for name, (low, high) in before.items()}
+        try:
+            self._ranges, self._bounds = ranges, {}
+            for name, (operation, left, right) in self._parts.items():
+                ranges[name] = _narrower(ranges[name], self._range_of_part(operation, left, right))
+            return self.bounds(size)
+        finally:
+            self._ranges, self._bounds = before, known
+
     def part(self, operation: str, left: OpenSize | int, right: OpenSize | int) -> OpenSize:
         """A quotient, remainder or minimum that no polynomial is."""
         name = f"{operation}({left}, {right})"
@@ -341,6 +355,12 @@ class SizeSpace:
         if operation == "mod":
             return 0, None if most is None else most - 1
         return 0 if most is None else low // most, None if high is None else high // least
+
+
+def _narrower(one: Range, other: Range) -> Range:
+    """What lies in both."""
+    highs = [high for high in (one[1], other[1]) if high is not None]
+    return max(one[0], other[0]), min(highs) if highs else None
 
 
 class OpenSize:

@@ -45,5 +45,10 @@ def open_size_of(expr: Any, space: SizeSpace) -> OpenSize | int | None:
         return None
     try:
         return compute(left, right)
-    except ArithmeticError:  # a quotient of what may be negative
+    except ArithmeticError:  # a quotient of what may be negative: of what is not, from now on
+        if not isinstance(left, OpenSize) or left < 0:
+            return None
+    try:
+        return compute(left, right)
+    except ArithmeticError:
         return None

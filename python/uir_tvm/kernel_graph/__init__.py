@@ -11,6 +11,7 @@ from .kernel_steps import kernels_at
 from .memory_plan import MemoryPlan, memory_plan
 from .merge import Kernel
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
+from .own_sizes import with_own_sizes
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "sharing",
     "to_relax",
     "vm_passes",
+    "with_own_sizes",
 ]

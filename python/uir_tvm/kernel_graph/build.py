@@ -363,7 +363,8 @@ class _Assembly:
         kernel, function = interface(group, needed), None
         try:
             name, function = self.kernels.function(kernel)
-            reason = maker.refusal(name, function)
+            made = maker.own(name, function)
+            reason = maker.refusal(name, made)
         except MemoryError:
             raise
         except Exception as error:  # TVM raises many types, of what it cannot lower without numbers too
@@ -372,8 +373,7 @@ class _Assembly:
                 error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
             )
         if not reason:
-            assert function is not None
-            return self._node(kernel, name, function)
+            return self._node(kernel, name, made)
         return SpecializedOp(
             "kernel",
             SPECIALIZED,

@@ -10,7 +10,6 @@ from typing import Any
 import tvm
 from tvm import relax, te, tirx
 
-from ..errors import UnsupportedOperatorError
 from .row_expressions import extent_of
 from .typed_rules import typed_rules
 
@@ -49,7 +48,7 @@ def max_pool(
     """
     rank, dtype = len(kernel), str(x.dtype)
     lead = len(x.shape) - rank
-    sizes = [int(extent) for extent in x.shape[lead:]]
+    sizes = [extent_of(extent) for extent in x.shape[lead:]]
     reach = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(out, strides, kernel, dilation, strict=True)]
     nothing = _identity(dtype, -1)
 
@@ -58,13 +57,16 @@ def max_pool(
         inside = [
             test
             for place, size, b, r in zip(places, sizes, before, reach, strict=True)
-            for test in ([place >= 0] if b else []) + ([place < size] if r > size + b else [])
+            for test in ([place >= 0] if b else []) + ([place < size] if _reaches(r, size + b) else [])
         ]
         value = x(*indices[:lead], *places)
         return tirx.if_then_else(tirx.all(*inside), value, nothing) if inside else value
 
-    padded = x
-    if any(before) or any(r > size for r, size in zip(reach, sizes, strict=True)):
+    padded: Any = x
+    if not all(map(_known, [*out, *sizes])):
+        # what lies beyond is nothing whatever the sizes are
+        padded = surrounded
+    elif any(before) or any(r > size for r, size in zip(reach, sizes, strict=True)):
         padded = te.compute([*x.shape[:lead], *reach], surrounded, name="pad_temp")
     taps = [te.reduce_axis((0, k), name=f"k{axis}") for axis, k in enumerate(kernel)]
 
@@ -87,12 +89,6 @@ def legalize_max_pool(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.
         return typed_rules()[str(call.op.name)](builder, call)
     kernel = [int(k) for k in attrs.pool_size]
     rank = len(kernel)
-    if not all(map(_known, [*shape[-rank:], *map(extent_of, call.args[0].ty.shape.values[-rank:])])):
-        raise UnsupportedOperatorError(
-            "A max pool along axes of open size has no kernel for all sizes.",
-            need="numbers for the axes that windows move along",
-            remedy="it is compiled for the sizes of each call",
-        )
     window = ([int(value) for value in values] for values in (attrs.strides, attrs.dilation, attrs.padding))
     strides, dilation, padding = window
     return builder.call_te(
@@ -105,6 +101,11 @@ def legalize_max_pool(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.
         padding[:rank],
         primfunc_name_hint=str(call.op.name).removeprefix("relax.nn."),
     )
+
+
+def _reaches(reach: Any, end: Any) -> bool:
+    """Whether windows hang over the end, or may."""
+    return not _known(reach) or not _known(end) or reach > end
 
 
 def _known(extent: Any) -> bool:

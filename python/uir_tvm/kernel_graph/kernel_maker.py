@@ -13,6 +13,9 @@ from .merge import Kernel
 class KernelMaker(Protocol):
     """What makes kernels of a program whose sizes are open."""
 
+    def own(self, name: str, function: tvm.tirx.PrimFunc) -> tvm.tirx.PrimFunc:
+        """A function as a kernel for all sizes is made of it: its dimensions may be sizes of its own."""
+
     def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
         """Why no kernel for all sizes can be made of a function; empty where one was."""
 

@@ -295,12 +295,12 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
                 emitter.emit(op)
             results = [builder.emit_output(emitter.values[value][0]) for value in kernel.outputs]
         builder.emit_func_output(results[0] if len(results) == 1 else relax.Tuple(results))
-    function = _without_known_sizes(fuse(builder.get()))
+    function = without_known_sizes(fuse(builder.get()))
     attributes = {"uir.hero": final_hero(kernel.group), "uir.ops": [op.name for op in kernel.group.ops]}
     return inline_views(function).with_attr({"global_symbol": name, **attributes})
 
 
-def _without_known_sizes(function: tirx.PrimFunc) -> tirx.PrimFunc:
+def without_known_sizes(function: tirx.PrimFunc) -> tirx.PrimFunc:
     """The function without the parameters for sizes, where each size is a dimension of some buffer."""
     buffers = [param for param in function.params if tirx.is_buffer_var(param)]
     numbers = [param for param in function.params if not tirx.is_buffer_var(param)]

@@ -14,11 +14,13 @@ import tvm
 from .. import pipeline
 from ..bound_kernel import symbols_in
 from ..errors import OpaqueFunctionError, last_line
+from ..frontend.open_expressions import open_size_of
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
-from ..kernel_graph import Kernel, kernels_at
+from ..kernel_graph import Kernel, kernels_at, with_own_sizes
 from ..one_at_a_time import one_at_a_time
-from ..open_size import SizeSpace
+from ..open_arithmetic import divisor_of
+from ..open_size import AnySize, OpenSize, SizeSpace
 from ..options import CompileOptions
 from .kernels_by_sizes import enter
 
@@ -51,6 +53,17 @@ class OpenKernels:
         self._target, self._options, self._space = target, options, space
         self.records: dict[str, pipeline.KernelRecord] = {}
         self.calls: dict[str, KernelBySizes] = {}
+        #: By kernel, the sizes of its own that are expressions in the program's.
+        self._own: dict[str, dict[str, AnySize]] = {}
+
+    def own(self, name: str, function: tvm.tirx.PrimFunc) -> tvm.tirx.PrimFunc:
+        """The function with sizes of its own where its dimensions are no kernel's (`with_own_sizes`)."""
+        made, found = with_own_sizes(function)
+        sizes = {own: open_size_of(dim, self._space) for own, dim in found.items()}
+        if any(size is None for size in sizes.values()):
+            return function
+        self._own[name] = {own: size for own, size in sizes.items() if size is not None}
+        return made
 
     def refusal(self, name: str, function: tvm.tirx.PrimFunc) -> str:
         """Why no kernel for all sizes can be made of a function; empty where one was.
@@ -59,7 +72,7 @@ class OpenKernels:
         whatever sizes. Where a kernel can be made of it for sizes up to a number, that becomes a condition.
         """
         said = self._refusal(name, function)
-        for limits in self._limits(function) if said else ():
+        for limits in self._limits(name, function) if said else ():
             if not self._refusal(name, function, limits):
                 for symbol, high in limits.items():
                     log.info("%s serves %s of at most %d", name, symbol, high)
@@ -67,12 +80,19 @@ class OpenKernels:
                 return ""
         return said
 
-    def _limits(self, function: tvm.tirx.PrimFunc) -> Iterator[dict[str, int]]:
+    def _limits(self, name: str, function: tvm.tirx.PrimFunc) -> Iterator[dict[str, int]]:
         """Greatest values of sizes that have none, or a large one: fewer sizes first, and large values."""
-        inner = {str(v.name) for v in symbols_in(function, outermost=False)}
-        names = {str(variable.name): name for name, variable in self._space.variables.items()}
-        some = [names[each] for each in inner if each in names]
-        every = [names[str(v.name)] for v in symbols_in(function) if str(v.name) in names]
+        own = self._own.get(name, {})
+        names = {str(variable.name): [each] for each, variable in self._space.variables.items()}
+        names |= {each: sorted(size.names) for each, size in own.items() if isinstance(size, OpenSize)}
+        some, every = (
+            list(
+                dict.fromkeys(
+                    each for v in symbols_in(function, outermost) for each in names.get(str(v.name), ())
+                )
+            )
+            for outermost in (False, True)
+        )
         for chosen in (some, every) if len(some) < len(every) else (every,):
             for high in LIMITS:
                 limits = {name: high for name in chosen if self._space.may_limit(name, high)}
@@ -87,7 +107,7 @@ class OpenKernels:
         if name not in self.records:
             given = function.with_attr("target", self._target)
             if is_open:
-                given = with_sizes(given, self._sizes(limits or {}))
+                given = with_sizes(given, self._sizes(name, limits or {}))
             with pipeline.recording(self._options):
                 self.records[name] = pipeline.try_kernel(given, self._target, name)
         record = self.records[name]
@@ -112,13 +132,16 @@ class OpenKernels:
             return False
         return True
 
-    def _sizes(self, limits: Mapping[str, int]) -> dict[str, Size]:
-        """What is known of each size, by the name of its variable."""
+    def _sizes(self, kernel: str, limits: Mapping[str, int]) -> dict[str, Size]:
+        """What is known of each size of a kernel, by the name of its variable."""
         found: dict[str, Size] = {}
         for name, variable in self._space.variables.items():
             low, high = self._space.range_of(name)
             high = limits.get(name, high)
             found[str(variable.name)] = Size(str(variable.name), low, MOST if high is None else high)
+        for name, size in self._own.get(kernel, {}).items():
+            least, most = self._space.ends(size, limits)
+            found[name] = Size(name, max(least or 0, 0), MOST if most is None else most, divisor_of(size))
         return found
 
     def later(
