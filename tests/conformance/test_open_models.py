@@ -19,6 +19,7 @@ CASES = [("uir-cpu", name) for name in MODELS]
 CASES += [(target, name) for target, names in DEVICES.items() for name in (MODELS if ALL else names)]
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize(("target", "name"), CASES)
 def test_one_compilation_serves_every_shape(target: str, name: str) -> None:
     module, program, inputs, symbols = exported(name)

@@ -34,6 +34,7 @@ CASES = [
 ROWS = (1, 2, 3, 5)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
     function = INNER[name]
