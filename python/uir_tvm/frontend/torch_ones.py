@@ -31,7 +31,7 @@ VIEWS = (
     "alias cat chunk expand expand_as flatten flip narrow permute repeat reshape select slice split "
     "split_with_sizes stack t transpose unbind unflatten unsqueeze _unsafe_view view arange empty "
     "empty_like full full_like new_full new_ones new_zeros ones ones_like zeros zeros_like tril triu "
-    "embedding gather index index_select"
+    "embedding gather index index_copy index_copy_ index_select"
 ).split()
 #: Contractions, reductions and layers.
 LAYERS = (

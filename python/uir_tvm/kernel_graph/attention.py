@@ -160,6 +160,9 @@ def find(product: Op, counts: dict[Value, int], outputs: set[Value]) -> Attentio
     if product.name != "matmul":
         return None
     weights, value = product.operands
+    first = weights.base.producer
+    if first is None or first.name not in (*SOFTMAXES, "astype"):
+        return None  # before anything is asked of sizes
     after: list[Op] = []  # casts of the weights
     op = _private_producer(weights, private)
     while op is not None and op.name == "astype":
