@@ -129,8 +129,9 @@ class Paths:
 
     def again(self, end: bytes) -> None:
         """Note that a path that is known was gone again."""
-        with contextlib.suppress(KeyError):  # it is pinned
-            self._used.move_to_end(end)
+        if end in self._used:  # else it is pinned
+            with contextlib.suppress(KeyError):
+                self._used.move_to_end(end)
 
 
 class StagedCall:

@@ -68,7 +68,10 @@ def key_of_shapes(shapes: Mapping[str, tuple[int, ...]], signature: OpenSignatur
 
 def key_of_inputs(inputs: Sequence[Any]) -> Key:
     """The same of inputs that nobody checked: that of a call that was checked, or of none."""
-    return tuple([value.shape if hasattr(value, "shape") else _plain(value) for value in inputs])
+    try:
+        return tuple([value.shape for value in inputs])
+    except AttributeError:
+        return tuple([value.shape if hasattr(value, "shape") else _plain(value) for value in inputs])
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:

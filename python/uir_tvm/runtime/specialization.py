@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -46,6 +46,10 @@ class Specialization:
 
     def __str__(self) -> str:
         return sizes_text(self.sizes) or str(self.shapes)
+
+    def taken(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs that the executable takes, of all."""
+        return [inputs[place] for place in self.inputs]
 
     def used(self) -> None:
         """Count a call."""

@@ -139,6 +139,9 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         FrontendError
             The model cannot be compiled for these values.
         """
+        known = None if named else self._ready(inputs)
+        if known is not None:
+            return known.executable(*known.taken(inputs))
         structure, count = self.structure, len(self.info.inputs)
         if structure is not None and (named or len(inputs) != count or not are_flat(inputs, self.signature)):
             inputs = tuple(structure.flatten(inputs, named, count))
@@ -150,11 +153,7 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
             )
         whole = self._ready(inputs)
         if whole is not None:
-            executable = whole.executable
-            given = [inputs[place] for place in whole.inputs]
-            if executable.structure is None:
-                return executable(*given)
-            return executable.structure.unflatten(executable.flat(*given))
+            return whole.executable(*whole.taken(inputs))
         results = self.flat(*inputs)
         whole = None
         if structure is not None:
@@ -169,14 +168,19 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         """The call with one tensor (or number) for each of ``info.inputs``, and all results as a tuple."""
         whole = self._ready(inputs)
         if whole is not None:
-            return whole.executable.flat(*[inputs[place] for place in whole.inputs])
+            return whole.executable.flat(*whole.taken(inputs))
         names, run = self._run(inputs)
         like = Likeness.of(inputs)
         return tuple(_like(run.values[name], like) for name in names)
 
     def _ready(self, inputs: Sequence[Any]) -> Specialization | None:
         """What is compiled for inputs of these shapes, whose dtypes it checks itself."""
-        found = self._whole.get(key_of_inputs(inputs)) if not self.deciding else None
+        if self.deciding:
+            return None
+        try:
+            found = self._whole.get(key_of_inputs(inputs))
+        except TypeError:  # containers, whose tensors are not known yet
+            return None
         if found is not None:
             found.used()
             self._paths.again(found.end)
