@@ -79,6 +79,7 @@ _LAZY = {
     "CompileOptions": ".options",
     "InTorch": ".frontend.torch_named",
     "TorchBackend": ".dynamo",
+    "precision_error": ".narrow_error",
     "supports": ".support",
 }
 
@@ -91,6 +92,7 @@ __all__ = [
     "__version__",
     "compile",
     "load",
+    "precision_error",
     "supports",
 ]
 

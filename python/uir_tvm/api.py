@@ -229,7 +229,13 @@ def _programs(target: str | tvm.target.Target, options: CompileOptions) -> Symbo
 
     def group(module: tvm.IRModule, space: SizeSpace) -> kernel_graph.GroupedProgram:
         return kernel_graph.group(
-            module, chosen, space, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+            module,
+            chosen,
+            space,
+            fuse=options.fuse,
+            fast_math=options.fast_math,
+            faults=options.faults,
+            precision=options.precision,
         )
 
     def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:
@@ -365,7 +371,12 @@ def _compile(
             graph = timed(
                 "kernel graph",
                 lambda: kernel_graph.build(
-                    mod, spec.target, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+                    mod,
+                    spec.target,
+                    fuse=options.fuse,
+                    fast_math=options.fast_math,
+                    faults=options.faults,
+                    precision=options.precision,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

@@ -53,6 +53,9 @@ KERNEL_CACHES = ("disk", "memory", "off")
 EQUIVALENCE = ("none", "sampled", "full")
 
 
+#: What contractions of a model of float32 are computed in.
+PRECISIONS = ("float32", "float16", "bfloat16")
+
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
@@ -108,6 +111,16 @@ def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
         select(names)
 
 
+def _known_precision(_: Any, __: Any, chosen: str) -> None:
+    if chosen not in PRECISIONS:
+        raise UirError(
+            f"{chosen!r} is no precision.",
+            where="CompileOptions.precision or --precision",
+            need="one of " + ", ".join(PRECISIONS),
+            remedy="float32 computes a model as it is written",
+        )
+
+
 def _with_toolkits(_: type, fields: list[Any]) -> list[Any]:
     """The fields, and one for each toolkit."""
     return [*fields, *(_version(row, fields[-1]) for row in TOOLKITS)]
@@ -156,6 +169,10 @@ class CompileOptions:
         which checks every access and is slow), or ``auto``: the device where there is one; default:
         ``UIR_DEVICE``, else auto.  A machine without the device but with its toolkit compiles and
         saves a model for it.
+    precision : str
+        What matrix products and convolutions of float32 read and give: ``float32``, ``float16`` or
+        ``bfloat16``, summed in float32 (`uir_tvm.kernel_graph.precision`). A model's inputs and outputs stay
+        float32; `uir_tvm.precision_error` measures the difference.
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
@@ -211,6 +228,7 @@ class CompileOptions:
         "CompileOptions.kernel_cache, --kernel-cache",
         "disk keeps them for later processes too, memory for this one, off compiles all anew",
     )
+    precision: str = attrs.field(default="float32", validator=_known_precision)
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False

@@ -199,7 +199,12 @@ def _rows(
         names = {name: (name,) for name in kernels}
         return _kernel_rows(kernels, names, dict.fromkeys(kernels, 1), target, options), ()
     graph = kernel_graph.build(
-        mod, target, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+        mod,
+        target,
+        fuse=options.fuse,
+        fast_math=options.fast_math,
+        faults=options.faults,
+        precision=options.precision,
     )
     calls: dict[tuple[str, str], int] = {}
     for node in graph.library_ops:

@@ -16,7 +16,7 @@ from .rules import PASSES, Rewriter, Rule
 from .rules.empty import empty_value
 
 
-def _count_uses(function: relax.Function) -> dict[int, int]:
+def count_uses(function: relax.Function) -> dict[int, int]:
     """How often each variable is read, by address."""
     counts: dict[int, int] = {}
 
@@ -88,7 +88,7 @@ def replace_main(mod: tvm.IRModule, main: relax.Function) -> tvm.IRModule:
 
 def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> relax.Function:
     """One pass over the function, in the order of its bindings."""
-    uses = _count_uses(function)
+    uses = count_uses(function)
     builder = relax.BlockBuilder()
     params = [relax.Var(param.name, param.ty) for param in function.params]
     with function_scope(builder, "main", params, function.attrs):

@@ -49,6 +49,7 @@ from .op_kinds import FINDING, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
+from .precision import narrowed
 from .program import Program, Value
 from .quantized_weights import gather_products
 from .reasons import NodeOperators, not_fused
@@ -71,6 +72,7 @@ def build(
     fuse: bool = True,
     fast_math: bool = False,
     faults: str = "raise",
+    precision: str = "float32",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -88,6 +90,8 @@ def build(
     faults : str
         What becomes of a fault of ours while a kernel is merged (`CompileOptions.faults`): ``raise``, or
         ``fall back`` to a kernel for each of its operators.
+    precision : str
+        What contractions of float32 are computed in (`CompileOptions.precision`).
 
     Returns
     -------
@@ -103,7 +107,14 @@ def build(
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
     keys = [str(key) for key in target.keys]
     with lowering_for(keys):
-        return build_with(mod, library_of(keys).on(target), fuse=fuse, fast_math=fast_math, faults=faults)
+        return build_with(
+            mod,
+            library_of(keys).on(target),
+            fuse=fuse,
+            fast_math=fast_math,
+            faults=faults,
+            precision=precision,
+        )
 
 
 @one_at_a_time
@@ -115,11 +126,19 @@ def group(
     fuse: bool = True,
     fast_math: bool = False,
     faults: str = "raise",
+    precision: str = "float32",
 ) -> GroupedProgram:
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
     with lowering_for(keys), reading_open_sizes(space):
-        return grouped(mod, library_of(keys).on(target), fuse=fuse, fast_math=fast_math, faults=faults)
+        return grouped(
+            mod,
+            library_of(keys).on(target),
+            fuse=fuse,
+            fast_math=fast_math,
+            faults=faults,
+            precision=precision,
+        )
 
 
 @one_at_a_time
@@ -149,9 +168,10 @@ def build_with(
     fuse: bool = True,
     fast_math: bool = False,
     faults: str = "raise",
+    precision: str = "float32",
 ) -> KernelGraph:
     """`build` with the library given."""
-    return assembled(grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults))
+    return assembled(grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults, precision=precision))
 
 
 @one_at_a_time
@@ -162,6 +182,7 @@ def grouped(
     fuse: bool = True,
     fast_math: bool = False,
     faults: str = "raise",
+    precision: str = "float32",
 ) -> GroupedProgram:
     """The first half of `build_with`, all that looks at the model: its operators in groups.
 
@@ -169,7 +190,7 @@ def grouped(
     numbers for them.
     """
     op_count = _count_ops(mod)
-    whole = widen(normalize(mod), table)
+    whole = widen(narrowed(normalize(mod), precision), table)
     apart = expand(whole, lambda call: takes(call, table))
     apart = gather_products(apart, table)
     program = from_relax(whole if apart is whole else normalize(apart))
