@@ -82,7 +82,7 @@ def precision_error(
             raise ShapeError(
                 "The error of a precision is measured at some shape, and the model leaves sizes open.",
                 need="numbers for its sizes",
-                remedy="pass sizes={...} or shapes={...} as uir_tvm.compile takes them (`uir check` names sizes)",
+                remedy="pass sizes={...} or shapes={...} (`uir check` names sizes)",
             )
         given = random_inputs(exe.info.inputs) if inputs is None else inputs
         both.append([np.asarray(each) for each in exe.flat(*given)])
