@@ -14,7 +14,7 @@ from ..models.open_models import OPEN_MODELS, ROUTES, TOLERANCE, recompilations
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: The others with ``UIR_TEST_ALL=1``, at ten shapes each.
-FEW = [("gpt2", "onnx"), ("lstm", "onnx"), ("convolutions", "onnx")]
+FEW = [("gpt2", "onnx"), ("lstm", "torch"), ("lstm", "onnx"), ("convolutions", "onnx")]
 CASES = [(name, route) for name in OPEN_MODELS for route in ROUTES] if ALL else FEW
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 import uir_tvm
 from torch import nn
+from torch.export import Dim
 from uir_tvm import frontend
 from uir_tvm.errors import UnsupportedOperatorError
 from uir_tvm.frontend.recurrence import LONGEST, expand, is_recurrence
@@ -26,6 +27,17 @@ LAYERS = (nn.LSTM, nn.GRU, nn.RNN)
 def layer(kind: Any, inputs: int = 5, hidden: int = 7, **options: Any) -> Any:
     torch.manual_seed(3)
     return kind(inputs, hidden, **options).eval()
+
+
+class Rows(nn.Module):
+    """A recurrent layer without its last states."""
+
+    def __init__(self, steps: nn.Module) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.steps(x)[0]
 
 
 def calls(mod: Any) -> int:
@@ -53,6 +65,31 @@ def test_layers_of_torch(kind: Any, options: dict[str, Any]) -> None:
     directions = options.get("num_layers", 1) * (2 if options.get("bidirectional") else 1)
     kinds = [node.kind for node in executable.kernel_graph.library_ops]
     assert kinds.count("recurrence") == directions
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_sequences_of_any_length(kind: Any) -> None:
+    """Compiled once; PyTorch's own export would fix the length, and does so again afterwards."""
+    module = Rows(layer(kind, num_layers=2, bidirectional=True, batch_first=True))
+    shapes = ({0: Dim("n", max=8), 1: Dim("length", max=64)},)
+    executable: Any = uir_tvm.compile(module, args=(torch.randn(3, 4, 5),), dynamic_shapes=shapes)
+    for batch, length in ((3, 4), (1, 1), (2, 37), (8, 2)):
+        x = torch.randn(batch, length, 5)
+        torch.testing.assert_close(executable(x), module(x), **CLOSE)
+    (made,) = executable.report()["programs"]
+    assert made["kernels_by_sizes"] == [] and made["shapes"] == 4
+    with pytest.raises(torch._dynamo.exc.UserError), pytest.warns():
+        torch.export.export(module, (torch.randn(3, 4, 5),), dynamic_shapes=shapes)
+
+
+def test_what_is_no_recurrence_is_compiled_for_each_length() -> None:
+    """Its steps are unrolled, as many as there are."""
+    module, shapes = layer(nn.LSTM, proj_size=3), ({0: Dim("length", max=64)},)
+    executable: Any = uir_tvm.compile(module, args=(torch.randn(4, 2, 5),), dynamic_shapes=shapes)
+    for length in (4, 7):
+        x = torch.randn(length, 2, 5)
+        torch.testing.assert_close(executable(x)[0], module(x)[0], **CLOSE)
+    assert executable.report()["compiled"] == 2 and executable.report()["imported_by_shape"]
 
 
 #: One kind on all targets, the others where the library has them; all with ``UIR_TEST_ALL=1``.

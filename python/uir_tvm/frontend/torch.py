@@ -59,6 +59,7 @@ from .torch_ones import same_at_one
 from .torch_opaque import obstacle
 from .torch_places import placed
 from .torch_promotion import promote
+from .torch_recurrent import of_any_length
 from .torch_state import check_constants, entries_of, state_apart
 from .torch_structure import structure_of
 from .torch_symbols import OpenProgram, is_open
@@ -102,7 +103,7 @@ def export_torch(
     _register_classes(given)
     given = distinct(given)
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), of_any_length():
             warnings.simplefilter("ignore")
             try:
                 return torch.export.export(module, *given, dynamic_shapes=dynamic_shapes)

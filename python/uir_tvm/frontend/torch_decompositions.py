@@ -20,7 +20,7 @@ from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
 from .torch_pools import POOLS
 from .torch_products import PRODUCTS
-from .torch_recurrent import kept
+from .torch_recurrent import kept, of_any_length
 from .torch_reductions import REDUCTIONS
 from .torch_search import SEARCHES
 from .torch_windows import WINDOWS
@@ -224,9 +224,10 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
         PyTorch, or a user's function, fails on an operator.
     """
     try:
-        with warnings.catch_warnings():
+        layers = kept(program)
+        with warnings.catch_warnings(), of_any_length(layers):
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-            return program.run_decompositions(decomposition_table(in_torch, kept(program)))
+            return program.run_decompositions(decomposition_table(in_torch, layers))
     except UirError:
         raise
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises

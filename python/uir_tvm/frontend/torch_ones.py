@@ -38,6 +38,7 @@ LAYERS = (
     "adaptive_avg_pool2d addmm all amax amin any argmax argmin avg_pool2d baddbmm batch_norm bmm conv1d "
     "conv2d conv3d convolution cumprod cumsum group_norm gru layer_norm linalg_vector_norm linear "
     "log_softmax logsumexp lstm matmul max max_pool2d mean min mm native_layer_norm prod rms_norm "
+    "rnn_relu rnn_tanh "
     "scaled_dot_product_attention softmax _softmax _log_softmax sum _native_batch_norm_legit_no_training"
 ).split()
 #: On sizes, and what is no operator.

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor, fx
+from torch._C import DispatchKey
+from torch._subclasses.fake_impls import get_fast_op_impls
 from tvm import relax
 
 from .recurrence import Direction, Recurrence, layer
@@ -24,6 +27,7 @@ CELLS = {
     "rnn_tanh.input": "rnn_tanh",
     "rnn_relu.input": "rnn_relu",
 }
+OPERATORS = {name: getattr(aten, name.removesuffix(".input")).input for name in CELLS}
 NAMES = (
     "x",
     "states",
@@ -35,6 +39,45 @@ NAMES = (
     "bidirectional",
     "batch_first",
 )
+
+
+@contextlib.contextmanager
+def of_any_length(chosen: Sequence[Any] | None = None) -> Iterator[None]:
+    """Let torch.export keep recurrent layers of open length inside: all, or those of some operators.
+
+    It learns the shapes of their results by taking them apart, step by step, which fixes the length.
+    """
+    keys = DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd
+    operators = OPERATORS.values() if chosen is None else chosen
+    before = [{key: operator.py_kernels.get(key) for key in keys} for operator in operators]
+    of_fakes: dict[Any, Any] = get_fast_op_impls()
+    try:
+        for operator in operators:
+            of_fakes[operator] = _fake_shapes
+            operator.py_kernels.update(dict.fromkeys(keys, _shapes))
+            operator._dispatch_cache.clear()
+        yield
+    finally:
+        for operator, kernels in zip(operators, before, strict=True):
+            of_fakes.pop(operator, None)
+            for key, kernel in kernels.items():
+                operator.py_kernels.pop(key, None)
+                if kernel is not None:
+                    operator.py_kernels[key] = kernel
+            operator._dispatch_cache.clear()
+
+
+def _shapes(x: Tensor, states: Any, *given: Any) -> tuple[Tensor, ...]:
+    """Tensors like the results of a recurrent operator: its rows, and its last states."""
+    starts = states if isinstance(states, list | tuple) else [states]
+    sides = 2 if given[NAMES.index("bidirectional") - 2] else 1
+    return x.new_empty([*x.shape[:-1], starts[0].shape[-1] * sides]), *map(torch.empty_like, starts)
+
+
+def _fake_shapes(mode: Any, *given: Any) -> tuple[Tensor, ...]:
+    """The same among the tensors that only have shapes."""
+    with mode:
+        return _shapes(*given)
 
 
 def is_plain(node: fx.Node) -> bool:
@@ -91,10 +134,9 @@ RECURRENT: dict[str, Callable[[fx.Node, Any], Any]] = {
 
 def kept(program: torch.export.ExportedProgram) -> list[Any]:
     """The recurrent operators of a program that need not be decomposed."""
-    operators = {name: getattr(aten, name.removesuffix(".input")).input for name in CELLS}
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, fx.GraphModule)]
     nodes = {
         name: [node for graph in graphs for node in graph.nodes if node.target is operator]
-        for name, operator in operators.items()
+        for name, operator in OPERATORS.items()
     }
-    return [operators[name] for name, found in nodes.items() if all(map(is_plain, found))]
+    return [OPERATORS[name] for name, found in nodes.items() if all(map(is_plain, found))]
