@@ -34,8 +34,8 @@ class OpenFunction:
         Tensors -> tensor expression.
     reference : callable
         NumPy arrays -> array.
-    integers : dict of int to int
-        Inputs of int64, by position, and below what they lie.
+    integers : dict of int to int or str
+        Inputs of int64, by position, and below what they lie: a number, or a size.
     ranges : dict of str to (int, int)
         The least and the greatest value of sizes of which something is known.
     """
@@ -44,7 +44,7 @@ class OpenFunction:
     shapes: Sequence[tuple[Dim, ...]]
     compute: Callable[..., Any]
     reference: Callable[..., np.ndarray]
-    integers: dict[int, int] = attrs.field(factory=dict)
+    integers: dict[int, Dim] = attrs.field(factory=dict)
     ranges: dict[str, tuple[int, int]] = attrs.field(factory=dict)
 
     @property
@@ -70,7 +70,8 @@ class OpenFunction:
         for k, shape in enumerate(self.shapes):
             numbers = tuple(sizes.get(d, d) for d in shape)  # type: ignore[call-overload]
             if k in self.integers:
-                out.append(rng.integers(0, self.integers[k], numbers))
+                most = self.integers[k]
+                out.append(rng.integers(0, sizes.get(most, most), numbers))  # type: ignore[call-overload]
             else:
                 out.append(rng.uniform(-2, 2, numbers).astype("float32"))
         return out
@@ -298,6 +299,22 @@ INNER: dict[str, OpenFunction] = {
         lambda x: _sum(x, 1),
         lambda x: x.sum(1),
         ranges={"s": (1, LONGEST)},
+    ),
+    "gather of open rows": OpenFunction(
+        "gather",
+        [("n",), ("m", 24)],
+        lambda at, table: topi.take(table, at, 0, mode="fast"),
+        lambda at, table: table[at],
+        {0: "m"},
+        {"m": (1, LONGEST)},
+    ),
+    "gather of elements": OpenFunction(
+        "gather",
+        [("n", 3), ("m",)],
+        lambda at, table: topi.take(table, at, 0, mode="fast"),
+        lambda at, table: table[at],
+        {0: "m"},
+        {"m": (1, LONGEST)},
     ),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IPointer, ISlice, affine, var
-from uir_tvm.verify import bounds, decide
+from uir_tvm.verify import bounds, check, decide
 from uir_tvm.verify.region import region_of
 
 from .graphs import clean, graph, only
@@ -218,3 +218,28 @@ def test_the_grid_of_variables_is_their_product():
     r = region_of(piece, extents)
     seen = np.concatenate([r.offset.values(env) for env in r.grids(r.used, 5)])
     assert seen.tolist() == [2 * p + k for p in range(3) for k in range(4)]
+
+
+def looked_up(rows: str):
+    """Elements of a table of m rows, of the rows that are said to be there."""
+    return graph(
+        f"""
+        size m = [1, 300]
+        a = iPointer(dram, fp32, (m), in)
+        i = iPointer(reg, int32, 4)
+        r = iPointer(reg, fp32, 4)
+        fill.int32 i[0; (1,4); (4,1)] [7]
+        gather.fp32 r[0; (1,4); (4,1)], a[0; (300,1); (1,1){rows}], i[0; (1,4); (4,1)]""",
+        (1, 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "witness"), [("; rows :m", None), ("", 1), ("; rows :m + 1", 1), ("; rows :2*m - 1", 2)]
+)
+def test_a_table_has_the_rows_that_a_size_says(rows, witness):
+    """Whatever the index: a bound that is wrong for some sizes only is found at one of them."""
+    found = check(looked_up(rows), ("bounds",))
+    assert [fault.rule for fault in found] == ([] if witness is None else ["bounds"])
+    if witness is not None:
+        assert found[0].witness["m"] >= witness and found[0].pointer == "a"

@@ -178,9 +178,17 @@ def _indexed(
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
             base = rest if cols is None else rest.without([cols])
-            table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1))
+            rows = (None, _open_rows(storage, dim))
+            table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1), rows=rows)
             return table, index, (shape[0], width)
     return _elements(c, storage, indices)
+
+
+def _open_rows(storage: Storage, dim: int) -> Affine | None:
+    """How many rows a dimension has, where sizes decide it: an index beyond them reads nothing."""
+    dims = storage.pointer.dims
+    extent = dims[dim] if len(dims) == len(storage.shape) else None
+    return None if extent is None or extent.is_constant or not extent.is_affine else extent
 
 
 def _elements(
@@ -205,7 +213,9 @@ def _elements(
         part = c.cast(value, dtype)
         part = part if stride == 1 else c.binary("mul", part, Const(stride, dtype))
         total = part if isinstance(total, Const) and total.number == 0 else c.binary("add", total, part)
-    table = ISlice(storage.pointer, 0, (storage.pointer.size, 1), (1, 1))
+    elements = storage.pointer.elements
+    rows = (None, None if elements.is_constant or not elements.is_affine else elements)
+    table = ISlice(storage.pointer, 0, (storage.pointer.size, 1), (1, 1), rows=rows)
     return table, total, total.shape if isinstance(total, TileValue) else (1, 1)
 
 
