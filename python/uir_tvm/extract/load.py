@@ -178,8 +178,8 @@ def _indexed(
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
             base = rest if cols is None else rest.without([cols])
-            rows = (None, _open_rows(storage, dim))
-            table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1), rows=rows)
+            extent, steps = (storage.shape[dim], width), (stride, step or 1)
+            table = ISlice(storage.pointer, base, extent, steps, rows=(None, _open_rows(storage, dim)))
             return table, index, (shape[0], width)
     return _elements(c, storage, indices)
 
