@@ -32,7 +32,6 @@ from .kernel_programs import KernelPrograms
 from .model_library import build_library, info_of, specs_of, with_host_code
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
-from .open_size import SizeSpace
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, ModelInfo
 from .runtime.growing_state import GrowingExecutable, growing
@@ -49,6 +48,7 @@ from .runtime.symbolic_programs import (
 )
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
+from .size_space import SizeSpace
 from .structure import STRUCTURE
 from .symbolic_shapes import OpenSignature, Sizes
 
@@ -272,6 +272,8 @@ def _compile_sized(
         seconds = dict(program.executable.info.seconds)
 
     sizes = {name: given.sizes[name] for name in program.space.symbols}
+    if not program.admits(**sizes):
+        return alone()  # what was asked while all was compiled excludes these
     return SizedExecutable(program.executable, program.memory, sizes, alone, seconds)
 
 

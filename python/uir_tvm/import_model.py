@@ -19,7 +19,7 @@ from .frontend.named_state import Pairs
 from .frontend.open_model import BoundAtOnce, OpenModel, SymbolicForm, has_open_sizes
 from .frontend.relax_symbols import OpenModule, is_open
 from .igraph import IGraph
-from .open_size import SizeSpace, reading_open_sizes
+from .size_space import SizeSpace, reading_open_sizes
 from .symbolic_shapes import OpenSignature, Sizes
 
 #: Shapes for inputs with dynamic dimensions, by name.

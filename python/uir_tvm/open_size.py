@@ -2,365 +2,56 @@
 """Sizes of which only names are known, which compute and compare as whole numbers do.
 
 An `OpenSize` is a polynomial in the sizes that a model leaves open, with whole quotients and remainders of
-such. What is asked of it (is it 0, is it less than another) is answered for all values of the sizes where
-their ranges decide it. Where they do not, the answer is that of one representative value of each, and the
-`SizeSpace` keeps it as a condition: what is made with these answers is right for all sizes that meet them.
+such. What is asked of it (is it 0, is it less than another) its space answers (`size_space.SizeSpace`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import itertools
-import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
-import attrs
 import numpy as np
 
-from .errors import OpenSizeError
-from .open_bounds import Monomial, lower_bound
-from .open_symbols import OpenSymbol, representative_in
+from .open_bounds import Monomial
 from .open_terms import Terms, long_division, over_term, terms_text
-from .symbolic_shapes import Range, sizes_text, value_of
 
 
-@attrs.frozen
-class Condition:
-    """What holds of ``size`` (``==``, ``!=`` or ``>=`` 0) wherever what was made with it is used."""
+class Symbols(Protocol):
+    """What sizes ask of the space that they are of (`size_space.SizeSpace`)."""
 
-    size: OpenSize
-    relation: str
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it does for a number of each symbol."""
-        number = at(self.size, sizes)
-        return {"==": number == 0, "!=": number != 0, ">=": number >= 0}[self.relation]
-
-    def __str__(self) -> str:
-        left = [(monomial, factor) for monomial, factor in self.size.terms if factor > 0]
-        right = [(monomial, -factor) for monomial, factor in self.size.terms if factor < 0]
-        return f"{terms_text(tuple(left))} {self.relation} {terms_text(tuple(right))}"
-
-
-#: What is no polynomial, by its name in conditions.
-PARTS: dict[str, Callable[[int, int], int]] = {"div": operator.floordiv, "mod": operator.mod, "min": min}
-
-
-class SizeSpace:
-    """The symbols of a model, and the conditions under which answers hold.
-
-    Parameters
-    ----------
-    symbols : iterable of OpenSymbol
-    met : mapping of str to int, optional
-        Sizes that have to meet what comparisons answer. Where representatives answer otherwise,
-        `SizeSpace.unlike` is the condition that representatives like these sizes hold, and the comparison
-        raises OpenSizeError.
-    """
-
-    def __init__(self, symbols: Iterable[OpenSymbol], met: Mapping[str, int] | None = None) -> None:
-        self.symbols = {symbol.name: symbol for symbol in symbols}
-        #: The value of each symbol that stands for all.
-        self.representatives = {name: symbol.representative for name, symbol in self.symbols.items()}
-        #: Sizes that the model finds while it runs (how many elements are not zero), by name.
-        self.found: dict[str, OpenSymbol] = {}
-        self._met = met
-        self.unlike: Condition | None = None
-        self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
-        #: What stands for a symbol where a size is handed to TVM.
-        self._variables: dict[str, Any] = {}
-        self._keeps = True
-        self._conditions: dict[tuple[Terms, str], Condition] = {}
-        #: Quotients, remainders and minima by the name that they have in monomials.
-        self._parts: dict[str, tuple[str, Any, Any]] = {}
-        self._ranges: dict[str, Range] = {
-            name: (symbol.low, symbol.high) for name, symbol in self.symbols.items()
-        }
-        self._bounds: dict[Terms, tuple[int | None, int | None]] = {}
-
-    def symbol(self, name: str) -> OpenSize:
-        """The size of this name."""
-        return OpenSize((((name,), 1),), self)
-
-    def find(self, name: str, ends: Range, variable: Any) -> OpenSize:
-        """A size that is known once the model runs.
-
-        It equals no other size; what else is decided of it has to be checked when it is known.
-
-        Parameters
-        ----------
-        name : str
-        ends : (int, int or None)
-            Least and greatest value.
-        variable : tvm.tirx.Var
-            What stands for it where a size is handed to TVM.
-        """
-        if name not in self.found:
-            value = representative_in(ends, self.representatives.values())
-            self.found[name] = OpenSymbol(name, *ends, value, str(variable.name))
-            self.representatives[name] = value
-            self._names[str(variable.name)] = name
-            # what has no elements has no layout that could be wrong
-            self._ranges[name] = max(ends[0], 1), ends[1]
-            self._bounds.clear()
-        self._variables[name] = variable
-        return self.symbol(name)
+    representatives: dict[str, int]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The symbols of the inputs, then the sizes that are found."""
-        return (*self.symbols, *self.found)
+        """All symbols."""
+
+    def symbol(self, name: str) -> OpenSize:
+        """The size of this name."""
+
+    def names_in(self, size: OpenSize) -> set[str]:
+        """The symbols of a size."""
+
+    def expression(self, size: OpenSize) -> Any:
+        """A size as TVM takes it."""
 
     def is_found(self, size: OpenSize) -> bool:
         """Whether a size is known only once the model runs."""
-        return bool(self.found) and not self.found.keys().isdisjoint(self.names_in(size))
-
-    def meet(self, variable: str, expression: Any) -> OpenSize | None:
-        """The size that a variable of TVM is; None for one that is no symbol.
-
-        The first of a name is what stands for the symbol from then on.
-        """
-        name = self._names.get(variable)
-        if name is None:
-            return None
-        self._variables.setdefault(name, expression)
-        return self.symbol(name)
-
-    @property
-    def has_variables(self) -> bool:
-        """Whether a variable of every symbol was met."""
-        return len(self._variables) == len(self.symbols) + len(self.found)
-
-    @property
-    def variables(self) -> dict[str, Any]:
-        """What stands for each symbol where a size is handed to TVM; a variable of every one was met."""
-        return {name: self._variables[name] for name in self.names}
-
-    @property
-    def range_texts(self) -> list[str]:
-        """The range of every symbol, as it was given."""
-        return [
-            f"{each.low} <= {name}" + (f" <= {each.high}" if each.high is not None else "")
-            for name, each in self.symbols.items()
-        ]
-
-    def range_of(self, name: str) -> Range:
-        """The least and the greatest value of a symbol by its range and by the conditions on it alone."""
-        found = self.found.get(name)
-        low, high = self._ranges[name] if found is None else (found.low, found.high)
-        for condition in self.conditions:
-            factors = dict(condition.size.terms)
-            factor, rest = factors.pop(((name,)), 0), factors.pop((), 0)
-            if condition.relation != ">=" or factors or not factor:
-                continue
-            if factor > 0:
-                low = max(low, -(rest // factor))
-            else:
-                most = rest // -factor
-                high = most if high is None else min(high, most)
-        return low, high
-
-    def may_limit(self, name: str, high: int) -> bool:
-        """Whether a symbol may be held to a number below its own: the sizes at hand must not exceed it."""
-        own = self._ranges[name][1]
-        known = self.representatives[name], (self._met or self.representatives)[name]
-        return name not in self.found and (own is None or own > high) and max(known) <= high
-
-    def limit(self, name: str, high: int) -> None:
-        """Hold a symbol to a greatest value from now on: a condition, which larger sizes do not meet."""
-        assert self.may_limit(name, high), (name, high)
-        self._keep(high - self.symbol(name), ">=")
-
-    def said(self, text: str) -> AnySize:
-        """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
-        symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
-        return value_of(text, symbols)
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """What was decided by representatives, in the order in which it was asked."""
-        return tuple(self._conditions.values())
-
-    def admits(self) -> Callable[..., bool]:
-        """A function of a size for each symbol, by name: whether ranges and conditions hold.
-
-        Sizes that are found are no symbols.
-        """
-        tests = [f"{symbol.low} <= {name}" for name, symbol in self.symbols.items()]
-        tests += [
-            f"{name} <= {symbol.high}" for name, symbol in self.symbols.items() if symbol.high is not None
-        ]
-        tests += [str(each) for each in self.conditions if not self.is_found(each.size)]
-        text = f"lambda {', '.join(self.symbols)}: {' and '.join(tests) or 'True'}"
-        return cast("Callable[..., bool]", eval(text, dict(PARTS)))
-
-    def value(self, size: OpenSize, sizes: Mapping[str, int]) -> int:
-        """The number that a size is, for a number for each symbol."""
-        return sum(
-            factor * math.prod(self._number(name, sizes) for name in monomial)
-            for monomial, factor in size.terms
-        )
-
-    def _number(self, name: str, sizes: Mapping[str, int]) -> int:
-        if name in self._parts:
-            operation, left, right = self._parts[name]
-            return PARTS[operation](at(left, sizes), at(right, sizes))
-        return sizes[name]
-
-    def names_in(self, size: OpenSize) -> set[str]:
-        """The symbols of a size, those of its quotients, remainders and minima too."""
-        found: set[str] = set()
-        for name in (name for monomial, _ in size.terms for name in monomial):
-            if name in self._parts:
-                sides = self._parts[name][1:]
-                found.update(*(self.names_in(side) for side in sides if isinstance(side, OpenSize)))
-            else:
-                found.add(name)
-        return found
-
-    def expression(self, size: OpenSize) -> Any:
-        """A size in terms of what stands for the symbols."""
-        from tvm import tirx
-
-        of_parts = {"div": tirx.floordiv, "mod": tirx.floormod, "min": tirx.min}
-        total: Any = 0
-        for monomial, factor in size.terms:
-            term: Any = factor
-            for name in monomial:
-                if name in self._parts:
-                    operation, left, right = self._parts[name]
-                    a, b = (self.expression(p) if isinstance(p, OpenSize) else p for p in (left, right))
-                    term = term * of_parts[operation](a, b)
-                else:
-                    term = term * self._variables[name]
-            total = total + term
-        return total
-
-    def settle(self) -> None:
-        """Answer by representatives alone from now on."""
-        self._met = None
-
-    @contextlib.contextmanager
-    def only_telling(self) -> Iterator[None]:
-        """Keep no conditions inside: answers are for reports, and nothing is made with them."""
-        self._keeps = False
-        try:
-            yield
-        finally:
-            self._keeps = True
-
-    # What is asked of sizes.
 
     def is_zero(self, size: OpenSize) -> bool:
         """Whether it is 0."""
-        low, high = self.bounds(size)
-        if (low is not None and low > 0) or (high is not None and high < 0):
-            return False
-        if low == high == 0:
-            return True
-        whole = math.gcd(*(factor for monomial, factor in size.terms if monomial))
-        if size.constant % whole or self.is_found(size):
-            return False
-        holds = self.value(size, self.representatives) == 0
-        self._keep(size if size.terms[-1][1] > 0 else -size, "==" if holds else "!=")
-        return holds
 
     def is_negative(self, size: OpenSize) -> bool:
         """Whether it is less than 0."""
-        low, high = self.bounds(size)
-        if low is not None and low >= 0:
-            return False
-        if high is not None and high < 0:
-            return True
-        holds = self.value(size, self.representatives) < 0
-        found = self.is_found(size)
-        if found and (_has_elements(size.terms) or _has_elements((-1 - size).terms)):
-            return self.value(size, self.representatives) < 0
-        met = None if found else self._met
-        if met is not None and (self.value(size, met) < 0) != holds:
-            self.unlike = Condition(size if holds else -size - 1, ">=")
-            raise OpenSizeError(
-                f"What stands for all sizes is unlike {sizes_text(met)}.",
-                where=str(self.unlike),
-                need="representatives that answer as these sizes do",
-                remedy="read the model with others",
-            )
-        self._keep(-size - 1 if holds else size, ">=")
-        return holds
-
-    def _keep(self, size: Any, relation: str) -> None:
-        if not self._keeps:
-            return
-        self._conditions.setdefault((size.terms, relation), Condition(size, relation))
-        if relation == ">=":
-            self._narrow(size)
-
-    def _narrow(self, size: OpenSize) -> None:
-        """A name that is not less than a number, or no more than one, is in a smaller range from now on."""
-        terms = [(monomial, factor) for monomial, factor in size.terms if monomial]
-        if len(terms) != 1 or len(terms[0][0]) != 1 or abs(terms[0][1]) != 1:
-            return
-        ((name,), factor), bound = terms[0], -size.constant * terms[0][1]
-        low, high = self._ranges[name]
-        if factor > 0:
-            self._ranges[name] = max(low, bound), high
-        else:
-            self._ranges[name] = low, bound if high is None else min(high, bound)
-        self._bounds.clear()
 
     def bounds(self, size: OpenSize) -> tuple[int | None, int | None]:
         """A number that it is never less than, and one that it never exceeds; None where none is known."""
-        if size.terms not in self._bounds:
-            high = lower_bound([(monomial, -factor) for monomial, factor in size.terms], self._ranges)
-            low = lower_bound(size.terms, self._ranges)
-            self._bounds[size.terms] = low, None if high is None else -high
-        return self._bounds[size.terms]
-
-    def ends(self, size: AnySize, limits: Mapping[str, int]) -> tuple[int | None, int | None]:
-        """The same, where some symbols are no more than a number."""
-        if not isinstance(size, OpenSize):
-            return size, size
-        before, known = self._ranges, self._bounds
-        ranges = {name: (low, limits.get(name, high)) for name, (low, high) in before.items()}
-        try:
-            self._ranges, self._bounds = ranges, {}
-            for name, (operation, left, right) in self._parts.items():
-                ranges[name] = _narrower(ranges[name], self._range_of_part(operation, left, right))
-            return self.bounds(size)
-        finally:
-            self._ranges, self._bounds = before, known
 
     def part(self, operation: str, left: OpenSize | int, right: OpenSize | int) -> OpenSize:
         """A quotient, remainder or minimum that no polynomial is."""
-        name = f"{operation}({left}, {right})"
-        if name not in self._parts:
-            self._ranges[name] = self._range_of_part(operation, left, right)
-            self._parts[name] = (operation, left, right)
-        return OpenSize((((name,), 1),), self)
 
-    def _range_of_part(
-        self, operation: str, left: OpenSize | int, right: OpenSize | int
-    ) -> tuple[int, int | None]:
-        (low, high), (least, most) = (
-            self.bounds(side) if isinstance(side, OpenSize) else (side, side) for side in (left, right)
-        )
-        if operation == "min":
-            lows = [end for end in (low, least) if end is not None]
-            return min(lows) if len(lows) == 2 else 0, None
-        if low is None or low < 0 or least is None or least <= 0:
-            raise ArithmeticError(f"{operation}({left}, {right}) may be of numbers below 0, or by 0")
-        if operation == "mod":
-            return 0, None if most is None else most - 1
-        return 0 if most is None else low // most, None if high is None else high // least
-
-
-def _narrower(one: Range, other: Range) -> Range:
-    """What lies in both."""
-    highs = [high for high in (one[1], other[1]) if high is not None]
-    return max(one[0], other[0]), min(highs) if highs else None
+    def value(self, size: OpenSize, sizes: Mapping[str, int]) -> int:
+        """The number that a size is, for a number for each symbol."""
 
 
 class OpenSize:
@@ -372,7 +63,7 @@ class OpenSize:
 
     __slots__ = ("terms", "space", "_hash")
 
-    def __init__(self, terms: Terms, space: SizeSpace) -> None:
+    def __init__(self, terms: Terms, space: Symbols) -> None:
         self.terms, self.space = terms, space
         self._hash = hash(terms)
 
@@ -484,16 +175,6 @@ class OpenSize:
         return NotImplemented if self.terms_of(other) is None else not _is_negative(self - other)
 
 
-def _has_elements(terms: Terms) -> bool:
-    """Whether a polynomial is not negative where something has one or two elements at least.
-
-    What asks so treats 0 and 1 as special, and is right of them without.
-    """
-    rest = dict(terms)
-    constant = rest.pop((), 0)
-    return len(rest) == 1 and -2 * min(rest.values()) <= constant < 0
-
-
 #: A size of a shape: a number, or what a model leaves open.
 AnySize = Any
 
@@ -560,7 +241,7 @@ def _common_factor(left: OpenSize, right: OpenSize) -> int | None:
     return a // b if all(f == a // b * g for f, g in others) else None
 
 
-def _surely_within(rest: OpenSize | int, right: OpenSize | int, space: SizeSpace) -> bool:
+def _surely_within(rest: OpenSize | int, right: OpenSize | int, space: Symbols) -> bool:
     """Whether 0 <= rest < right for all sizes."""
 
     def surely(size: OpenSize | int) -> bool:
@@ -583,21 +264,3 @@ def expressions(shape: Iterable[AnySize]) -> list[Any]:
 def at(size: AnySize, sizes: Mapping[str, int]) -> int:
     """A size for these numbers; a number is itself."""
     return size.space.value(size, sizes) if isinstance(size, OpenSize) else size
-
-
-_SPACE: contextvars.ContextVar[SizeSpace | None] = contextvars.ContextVar("open_sizes", default=None)
-
-
-@contextlib.contextmanager
-def reading_open_sizes(space: SizeSpace) -> Iterator[None]:
-    """Read symbols in shapes of Relax as sizes of this space inside, not as shapes that are not known."""
-    token = _SPACE.set(space)
-    try:
-        yield
-    finally:
-        _SPACE.reset(token)
-
-
-def open_sizes() -> SizeSpace | None:
-    """The space of `reading_open_sizes`; None outside."""
-    return _SPACE.get()

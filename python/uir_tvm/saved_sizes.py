@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .errors import FrontendError
-from .open_size import Condition, OpenSize
+from .open_size import OpenSize
+from .size_space import Condition
 from .symbolic_shapes import Sizes, parsed, symbols_of, value_at, value_of
 
 #: What compares two sizes, in Python's words and as a function.

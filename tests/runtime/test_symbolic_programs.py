@@ -13,6 +13,7 @@ import tvm
 import uir_tvm
 from torch import Tensor, nn
 from torch.export import Dim
+from uir_tvm import api
 from uir_tvm.errors import SizeError
 from uir_tvm.kernel_graph import assemble
 from uir_tvm.runtime import symbolic_programs
@@ -238,6 +239,41 @@ def test_sizes_that_one_program_excludes_get_another(monkeypatch: pytest.MonkeyP
     for program in made.programs:
         program.admits = lambda n, length: False
     assert made.of(model, first) is None and len(made.programs) == 2
+
+
+def test_conditions_that_are_asked_while_all_is_compiled_hold_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What representatives decide then is right for them, and for sizes that meet it: not for others."""
+    module, program, inputs, _ = exported("mlp")
+    whole = api._compile_whole
+
+    def asking(made: Any, *given: Any) -> Any:
+        bool(made.space.symbol("n") > 40)  # as of primes that stand for all
+        return whole(made, *given)
+
+    monkeypatch.setattr(api, "_compile_whole", asking)
+    exe = uir_tvm.compile(program)
+    for size in (50, 7, 60):
+        args = inputs(size)
+        expect_close(exe(*args), module(*args))
+    first, *others = exe.report()["programs"]
+    assert "n >= 41" in first["conditions"] and first["shapes"] == 2 and len(others) == 1
+
+
+def test_a_size_that_a_later_condition_excludes_is_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, program, inputs, _ = exported("mlp")
+    whole = api._compile_whole
+
+    def asking(made: Any, *given: Any) -> Any:
+        bool(made.space.symbol("n") > 40)
+        return whole(made, *given)
+
+    monkeypatch.setattr(api, "_compile_whole", asking)
+    exe = uir_tvm.compile(program)
+    args = inputs(7)
+    made = exe.specialized(*args)
+    assert made is not None
+    expect_close(exe(*args), module(*args))
+    assert not any(type(each.executable).__name__ == "SizedExecutable" for each in exe._whole.values())
 
 
 def test_a_database_is_asked_for_each_shape(tmp_path: Any) -> None:

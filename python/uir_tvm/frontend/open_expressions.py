@@ -11,7 +11,8 @@ import tvm
 from tvm import tirx
 
 from ..open_arithmetic import least, most
-from ..open_size import AnySize, OpenSize, SizeSpace
+from ..open_size import AnySize, OpenSize
+from ..size_space import SizeSpace
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     tirx.Add: operator.add,

@@ -13,8 +13,8 @@ from tvm import relax
 
 from ..errors import DynamicShapeError
 from ..model_state import callers
-from ..open_size import SizeSpace
 from ..open_symbols import LEAST
+from ..size_space import SizeSpace
 from ..symbolic_shapes import OpenSignature, Sizes
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ..open_size import OpenSize, open_sizes
+from ..open_size import OpenSize
+from ..size_space import open_sizes
 from .open_expressions import open_size_of
 
 #: Numbers; inside `reading_open_sizes` they may be `OpenSize`.

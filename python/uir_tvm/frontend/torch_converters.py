@@ -17,7 +17,8 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 
 from ..errors import FrontendError, last_line
 from ..open_arithmetic import is_open, structure
-from ..open_size import OpenSize, open_sizes
+from ..open_size import OpenSize
+from ..size_space import open_sizes
 from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name

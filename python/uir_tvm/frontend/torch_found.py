@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from tvm import tirx
 
 from ..errors import FrontendError, ShapeError
-from ..open_size import SizeSpace
+from ..size_space import SizeSpace
 from ..symbolic_shapes import Range
 from .torch_converters import describe
 from .torch_graph import target_name

@@ -17,8 +17,8 @@ from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FOUND, OpaqueCall
-from ..open_size import SizeSpace, open_sizes, reading_open_sizes
 from ..shared_constants import shared_constants
+from ..size_space import SizeSpace, open_sizes, reading_open_sizes
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax

@@ -10,8 +10,9 @@ import tvm
 from tvm import relax
 
 from ..opaque_call import CHECK
-from ..open_size import OpenSize, SizeSpace
+from ..open_size import OpenSize
 from ..saved_sizes import condition_text
+from ..size_space import SizeSpace
 from ..symbolic_shapes import symbols_of
 from .nodes import FoundOp, Node, OpaqueOp
 

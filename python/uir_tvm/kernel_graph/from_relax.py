@@ -14,7 +14,7 @@ from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
-from ..open_size import open_sizes
+from ..size_space import open_sizes
 from .op_kinds import FINDING, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
 from .program import Op, Program, StateValue, Value, View
 from .quantized_weights import is_product

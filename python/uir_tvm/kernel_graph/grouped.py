@@ -14,7 +14,8 @@ from ..errors import OpenSizeError
 from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import integer, op_name
 from ..library.library_tables import LibraryTable
-from ..open_size import OpenSize, SizeSpace, at, reading_open_sizes
+from ..open_size import OpenSize, at
+from ..size_space import SizeSpace, reading_open_sizes
 from .attention import AttentionDecision
 from .fusion import Fusion
 from .merge import Kernel

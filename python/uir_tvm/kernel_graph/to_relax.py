@@ -12,7 +12,8 @@ from ..library.sized import FUNCTION as SIZED
 from ..library.sized import sized_texts
 from ..one_at_a_time import one_at_a_time
 from ..open_arithmetic import same
-from ..open_size import SizeSpace, expressions
+from ..open_size import expressions
+from ..size_space import SizeSpace
 from .build import build
 from .cuda_graph import capture, check
 from .empty_calls import empty_tensor, without_empty_calls

@@ -11,9 +11,9 @@ import attrs
 import tvm
 
 from ..errors import OpenSizeError, ShapeError, UirError, last_line
-from ..open_size import Condition, SizeSpace
 from ..open_symbols import LEAST_OF_MANY, symbols_for
 from ..saved_sizes import condition_text
+from ..size_space import Condition, SizeSpace
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
 from .sized_executable import HeldMemory

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from ...errors import DynamicShapeError, ShapeError, UnsupportedOperatorError
-from ...open_size import PARTS
+from ...size_space import PARTS
 from ...symbolic_shapes import FUNCTIONS, OpenInput, OpenSignature, Size
 from .known import element_name
 
