@@ -27,6 +27,8 @@ from .errors import QuantizationError
 
 #: The name that a call has in Relax; nothing is registered under it.
 FUNCTION = "uir.dequantize"
+#: Annotation of blocks of a kernel: of that which unpacks a weight, and of the product that reads it.
+UNPACKED = "uir.unpacked"
 #: Element types of scales, offsets and what is computed of them.
 FLOATS = ("float16", "float32")
 #: Element types of the values.

@@ -26,6 +26,7 @@ from uir_tvm.schedule.row_chain import (
 )
 from uir_tvm.schedule.smaller import shrink_of, smaller_product
 from uir_tvm.schedule.tile_facts import product_groups
+from uir_tvm.schedules.contraction.packed_product import is_packed, packed_product
 from uir_tvm.schedules.contraction.shared_product import has_tile, is_alone, share_product, space_for
 from uir_tvm.schedules.demo import from_relax
 
@@ -37,9 +38,9 @@ LEAST_CHUNK, MOST_CHUNK = 16, 256
 
 
 def matches(sch: Schedule) -> bool:
-    """One reduction, and it multiplies and adds two operands over one variable."""
+    """One reduction, and it multiplies and adds two operands over one variable, or unpacks one of them."""
     reductions = reduction_blocks(sch)
-    return len(reductions) == 1 and _is_product(reductions[0])
+    return len(reductions) == 1 and (_is_product(reductions[0]) or is_packed(sch))
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
@@ -62,6 +63,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
             need=f"{product.spatial}",
             limit=f"{root.spatial}",
         )
+    if is_packed(sch):
+        packed_product(sch, hw, root, product, decisions)
+        return
     space = space_for(hw)
     if space is not None and is_alone(sch, root, product) and has_tile(sch, hw, product, space):
         if decisions.fork("staged", (0, 1), int(space.usual)):

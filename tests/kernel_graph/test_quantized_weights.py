@@ -16,6 +16,8 @@ from tvm import relax
 from uir_tvm.kernel_graph import KernelGraph, build
 from uir_tvm.quantized import Packing, dequantize_call, dequantized, pack
 
+from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
+
 Q4_1, Q4_0, Q8 = Packing(4, 32, 0, "float16", True), Packing(4, 32, 8, "float16"), Packing(8, 32, 128)
 #: Sums of 64 products up to some hundreds, in float32.
 NEAR = 5e-4
@@ -192,3 +194,35 @@ def test_weights_that_are_inputs() -> None:
     x = np.random.default_rng(1).standard_normal((3, 64)).astype(np.float32)
     got = np.asarray(uir_tvm.compile(builder.get())(*parts, x))
     np.testing.assert_allclose(got, x @ values.T, rtol=1e-5, atol=NEAR)
+
+
+@pytest.mark.parametrize("device", DEVICE_TARGETS, ids=name_of)
+def test_devices_unpack_on_chip(device: DeviceTarget) -> None:
+    parts, values = tensor(Q4_1, 48, 64)
+    bias = np.arange(48, dtype=np.float32)
+
+    def emit(builder: relax.BlockBuilder, x: Any, weights: list[Any]) -> Any:
+        out = builder.emit(relax.op.add(linear(builder, x, weights), relax.const(bias)))
+        return builder.emit(relax.op.nn.relu(out))
+
+    mod = module(((1, 3, 64), "float32"), [(Q4_1, parts)], emit)
+    graph = build(mod, device.target())
+    (node,) = graph.custom_ops
+    assert node.ops == ("uir.packed_product", "add", "nn.relu") and len(graph.nodes) == 1
+    assert node.bytes_read == Q4_1.nbytes(48, 64) + 3 * 64 * 4 + 48 * 4 and not whole_weights(graph, 48 * 64)
+    x = np.random.default_rng(1).standard_normal((1, 3, 64)).astype(np.float32)
+    exe = uir_tvm.compile(mod, target=device.target())
+    assert exe.report()["kernels_through_igraph"] == 1
+    want = np.maximum(x @ values.T.astype(np.float64) + bias, 0)
+    np.testing.assert_allclose(np.asarray(exe(x)), want, rtol=1e-5, atol=NEAR)
+
+
+def test_a_device_takes_any_number_of_rows() -> None:
+    device = DEVICE_TARGETS[1]
+    parts, values = tensor(Q4_1, 48, 64)
+    n = tvm.tirx.Var("n", "int64")
+    mod = module(((1, n, 64), "float32"), [(Q4_1, parts)], linear)
+    exe = uir_tvm.compile(mod, target=device.target())
+    for rows in (1, 5):
+        x = np.random.default_rng(rows).standard_normal((1, rows, 64)).astype(np.float32)
+        np.testing.assert_allclose(np.asarray(exe(x)), x @ values.T, rtol=1e-5, atol=NEAR)

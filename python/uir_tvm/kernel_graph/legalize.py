@@ -18,7 +18,9 @@ from ..target_facts import Facts
 from .attention import ATTENTION, Attention
 from .extrema import MAXIMUM, MINIMUM, legalize_max_pool
 from .offsets import without_offsets
+from .op_kinds import PACKED_PRODUCT
 from .program import Op
+from .quantized_products import legalize_packed
 from .row_expressions import RowReductions, group_norm, layer_norm, log_softmax, rms_norm, softmax, sum_dtype
 from .scatter import legalize_scatter_elements
 from .typed_rules import typed_rules
@@ -339,6 +341,7 @@ OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.
     "uir.safe_softmax": _safe_softmax,
     ATTENTION: _attention,
     UPDATE: legalize_update,
+    PACKED_PRODUCT: legalize_packed,
 }
 
 

@@ -16,7 +16,7 @@ from .geometry import MatmulGeometry, matmul_geometry
 from .op_kinds import QUANTIZED_PRODUCT
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
-from .quantized_products import joined_weights, quantized_product
+from .quantized_products import joined_weights, quantized_product, unpack_products
 from .scales import fold_scales
 from .strided_views import Layout
 
@@ -40,6 +40,7 @@ def match_library(program: Program, table: LibraryTable, *, join: bool = True) -
     first two has one more operand.  ``shape`` is the shape in which the product is meant: the result may
     have another of as many elements.
     """
+    unpack_products(program, table)
     for index, op in enumerate(program.ops):
         new: Op | None
         if op.name == QUANTIZED_PRODUCT:

@@ -18,6 +18,8 @@ SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 RECURRENCE = "recurrence"
 #: A product with a weight of few bits, until `library_match` makes it the library's.
 QUANTIZED_PRODUCT = "quantized_matmul"
+#: The same as a kernel of ours.
+PACKED_PRODUCT = "uir.packed_product"
 
 
 @frozen
@@ -80,6 +82,7 @@ KINDS: dict[str, OpKind] = {
     "uir.update": OpKind("update", expensive=True, reshapable=False, epilogue=False),
     "matmul": _CONTRACTION,
     "nn.conv2d": _CONTRACTION,
+    PACKED_PRODUCT: _CONTRACTION,
     "uir.attention": _ATTENTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,

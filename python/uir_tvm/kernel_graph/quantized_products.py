@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
+import tvm
+from tvm import relax, te, tirx, topi
 
 from ..library.attrs import MatmulAttrs
 from ..library.library_tables import LibraryTable
 from ..library.quantized_attrs import QuantizedMatmulAttrs, pack_quantized
+from ..quantized import UNPACKED, Packing
+from .op_kinds import PACKED_PRODUCT, QUANTIZED_PRODUCT
 from .program import Op, Program, Quantized, Value, View
 from .quantized_weights import product_packing
 
@@ -31,6 +37,77 @@ def quantized_product(program: Program, op: Op, table: LibraryTable) -> Op:
     weight = _weight(program, Quantized(packing, held)).broadcast((*op.shape[:-2], x.shape[-1], op.shape[-1]))
     attributes = {"shape": op.shape, "alpha": 1.0, "epilogue": (), "unit_stride": table.unit_stride}
     return Op("library.matmul", None, [x, weight], op.results, attributes)
+
+
+def unpack_products(program: Program, table: LibraryTable) -> None:
+    """Products with quantised tensors as kernels of ours, where the library has none.
+
+    Before: quantized_matmul(x[b, m, k], codes, ...).  After: packed_product(x[b * m, k], codes, ...), where
+    that is a view of x; else its matrices stay apart.
+    """
+    if QUANTIZED_PRODUCT in table.functions:
+        return
+    for index, op in enumerate(program.ops):
+        if op.name != QUANTIZED_PRODUCT:
+            continue
+        x, *parts = op.operands
+        rows = prod(op.shape[:-1])
+        flat = x.reshape((rows, x.shape[-1]))
+        if flat is None:
+            copy = program.add_op("copy", [x], x.shape, x.base.dtype)
+            program.ops[index : index + 1] = [copy, op]
+            op.operands[0] = copy.result.view()
+            return unpack_products(program, table)
+        attributes = {"packing": product_packing(op.call), "dtype": op.result.dtype}
+        shape = (rows, op.shape[-1])
+        made = program.add_op(
+            PACKED_PRODUCT, [flat, *parts], shape, op.result.dtype, attributes=attributes, hint=op.result.name
+        )
+        program.ops[index] = made
+        program.replace_value(op.result, made.result.view())
+    return None
+
+
+def legalize_packed(builder: relax.BlockBuilder, op: Op, operands: Sequence[tvm.ir.Expr]) -> tvm.ir.Expr:
+    """The product's function: groups are axes of their own, so that every index is affine."""
+    packing: Packing = op.attrs["packing"]
+    dtype = op.attrs["dtype"]
+
+    def product(x: Any, codes: Any, scales: Any, offsets: Any = None) -> Any:
+        return packed_product_te(x, codes, scales, offsets, packing, dtype)
+
+    return builder.emit_te(product, *operands, primfunc_name_hint="packed_product")
+
+
+def packed_product_te(x: Any, codes: Any, scales: Any, offsets: Any, packing: Packing, dtype: str) -> Any:
+    """x [m, k] by the turned tensor that is unpacked of the parts; values and sums in float32."""
+    columns, groups = scales.shape
+    halves = 8 // packing.bits
+    half = packing.group // halves
+
+    def value(c: Any, g: Any, h: Any, j: Any) -> Any:
+        code = codes[c, g * half + j]
+        if halves > 1:
+            code = (code >> (h * 4).astype("uint8")) & tirx.const(15, "uint8")
+        number = code.astype("float32")
+        if packing.zero:
+            number = number - tirx.const(float(packing.zero), "float32")
+        number = number * scales[c, g].astype("float32")
+        if offsets is not None:
+            number = number + offsets[c, g].astype("float32")
+        return number
+
+    note = {UNPACKED: 1}
+    weight = te.compute((columns, groups, halves, half), value, "weight", attrs=note)
+    axes = [te.reduce_axis((0, size), name) for size, name in ((groups, "g"), (halves, "h"), (half, "j"))]
+
+    def entry(r: Any, c: Any) -> Any:
+        g, h, j = axes
+        factor = x[r, g * packing.group + h * half + j].astype("float32")
+        return te.sum(factor * weight[c, g, h, j], axis=axes)
+
+    sums = te.compute((x.shape[0], columns), entry, "product", attrs=note)
+    return sums if dtype == "float32" else topi.cast(sums, dtype)
 
 
 def _weight(program: Program, quantized: Quantized) -> View:

@@ -126,17 +126,19 @@ class _Rewriter:
             return None
         dequantize, dtype = weight[0], dtype_of(call.args[0])
         packing = packing_of(dequantize)
-        if not self.table.takes(QUANTIZED_PRODUCT, "float32") or not takes_packing(packing):
+        library = self.table.takes(QUANTIZED_PRODUCT, "float32")
+        if len(shape_of(call.args[0]) or ()) < 2 or not (library or dtype in self.table.unpacks):
             return None
         x, parts = self._value(call.args[0]), self._parts(dequantize)
-        if not all(map(is_constant, parts)) or len(shape_of(call.args[0]) or ()) < 2:
+        if library and not (takes_packing(packing) and all(map(is_constant, parts))):
             return None
-        wide = x if dtype == "float32" else self.builder.emit(relax.op.astype(x, "float32"))
-        made = relax.TensorType(call.ty.shape, "float32")
+        narrow = library and dtype != "float32"
+        wide = self.builder.emit(relax.op.astype(x, "float32")) if narrow else x
+        made = relax.TensorType(call.ty.shape, dtype_of(wide))
         told = tvm.ir.StringImm(packing.to_json())
         product = self.builder.emit(relax.op.call_pure_packed(PRODUCT, wide, *parts, told, ty_args=made))
         result = dtype_of(call)
-        return product if result == "float32" else self.builder.emit(relax.op.astype(product, result))
+        return product if result == dtype_of(wide) else self.builder.emit(relax.op.astype(product, result))
 
     def _rows(self, call: Any) -> Any:
         """take(weight, rows) of taken rows of the parts."""

@@ -74,6 +74,9 @@ class LibraryTable:
         Whether a product takes a factor (alpha) without a term to add; else a factor stays in a kernel.
     refuses : mapping
         Operator -> terms of the epilogue (``bias``, ``residual``) that it does not take.
+    unpacks : frozenset of str
+        Element types of products with weights of few bits that a kernel of ours computes, where the library
+        has none.
     contracted_innermost : bool
         Whether kernels of ours, which compute the products that it does not take, want constant operands
         stored with the contracted side innermost (`kernel_graph.weights`).
@@ -94,6 +97,7 @@ class LibraryTable:
     scales: bool = True
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     contracted_innermost: bool = False
+    unpacks: frozenset[str] = frozenset()
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""

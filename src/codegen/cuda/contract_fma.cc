@@ -375,6 +375,10 @@ StepPtr PlanFma(StepPlanner& p, const IOp& iop) {
   if (const int64_t bytes = step->a.bytes + step->b.bytes) {
     step->copied = p.WritesTemporary(bytes);
     step->read = p.ReadsTemporary(bytes);
+    // the other operand is read behind that meeting, not before it
+    for (const ReadablePlan* operand : {&step->a, &step->b}) {
+      if (!operand->held) p.Reads(operand->slice);
+    }
   }
   const Fragment& sums = step->sums.target.fragment;
   step->steps = StepsOf(step->a.ReachOf(p.plan, sums, step->b), step->b.ReachOf(p.plan, sums, step->a), sums,

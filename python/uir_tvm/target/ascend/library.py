@@ -33,6 +33,7 @@ TABLE = LibraryTable(
     symmetric_padding=True,
     scales=False,
     refuses={"conv2d": frozenset({"residual"})},
+    unpacks=frozenset({"float32", "float16", "bfloat16"}),
 )
 
 _LOAD, _STORE = costs.PIPES["MTE2"], costs.PIPES["MTE3"]

@@ -55,6 +55,7 @@ TABLE = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
     contracted_innermost=True,
+    unpacks=frozenset({"float32", "float16"}),
 )
 COST = LibraryCost(
     cores="cores",

@@ -52,6 +52,7 @@ TABLE = LibraryTable(
     packs=False,
     unit_stride=True,
     symmetric_padding=True,
+    unpacks=frozenset({"float32", "float16", "bfloat16"}),
 )
 
 
