@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import uir_tvm.llm
 from uir_tvm.errors import GenerationError, ModelFormatError
 from uir_tvm.llm.quantized_modules import QuantizedEmbedding, QuantizedLinear, packed_weight
 from uir_tvm.llm.read_model import packed_model, read_model
@@ -117,6 +118,20 @@ def test_weights_of_another_model(tmp_path: pathlib.Path, given: dict[str, Any],
     with pytest.raises(ModelFormatError, match=match) as caught:
         read_model(path, "float32")
     assert caught.value.need and caught.value.remedy
+
+
+def test_compiled(tmp_path: pathlib.Path) -> None:
+    """What a file packs computes as the same weights in float32 do; nothing is compiled for one token."""
+    path = write(tmp_path / "small.gguf")
+    made = uir_tvm.llm.load(path, max_length=32, chunk=16)
+    tokens = [5, 9, 33, 60, 2, 7]
+    with torch.no_grad():
+        wanted = _by_transformers(path)(torch.tensor([tokens])).logits[0].numpy()
+    np.testing.assert_allclose(made.prefill(tokens[:3]), wanted[2], atol=1e-3)
+    for place in range(3, 6):
+        np.testing.assert_allclose(made.decode(tokens[place]), wanted[place], atol=1e-3)
+    (program,) = made.executable.report()["programs"]
+    assert program["conditions"] == ["1 <= length <= 16"]
 
 
 def test_an_architecture_that_does_not_stay_packed(tmp_path: pathlib.Path) -> None:

@@ -49,7 +49,7 @@ def load(
     weights : str, optional
         How weights of products and embeddings are kept; they compute in float32. ``packed``: as a GGUF file
         packs them, to the bit. ``float32``. ``q8``, ``q4``: packed anew, 8 or 4 bits a value and a scale (and
-        an offset) for every 32. Default: float32.
+        an offset) for every 32. Default: ``packed`` for files of GGUF that are read here, else float32.
     options : CompileOptions, optional
 
     Raises

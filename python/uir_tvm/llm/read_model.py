@@ -41,7 +41,7 @@ def read_model(path: pathlib.Path, weights: str | None) -> tuple[Any, Any]:
 
             def read() -> Any:
                 config = transformers.AutoConfig.from_pretrained(str(folder), **given)
-                return gguf_model(file, config, weights or "float32")
+                return gguf_model(file, config, weights or "packed")
 
         elif weights == "packed":
             raise ModelFormatError(

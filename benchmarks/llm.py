@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A language model on uir-cpu beside llama.cpp, torch eager and torch.compile, on the same file in one run.
+
+    python benchmarks/llm.py SmolLM2-135M-Instruct.Q4_1.gguf
+    python benchmarks/llm.py FILE --peers uir-cpu llama.cpp --json out.json
+
+Every runtime has a process of its own; they take turns (`turns.py` says why). Prompts are of 128 and 512
+tokens, single tokens stand behind caches of 32, 512 and 2,000. The table has tokens per second (medians), the
+ratio of uir-cpu to each other runtime, and for single tokens the share of the memory's bound: the bytes of
+weights and cache that a token reads, over the measured bandwidth of a copy, over its time. A runtime that is
+not installed is named; llama.cpp is the package llama-cpp-python. Whether all choose the same tokens is said
+at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+THREADS = str(min(2, len(os.sched_getaffinity(0))))
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+for variable in ("OMP_NUM_THREADS", "TVM_NUM_THREADS"):
+    os.environ.setdefault(variable, THREADS)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from copy_ceiling import StreamingCopy
+from cpu import copy_bandwidth
+from llm_peers import PEERS, Runtime
+from rich.console import Console
+from rich.table import Table
+
+OURS = "uir-cpu"
+POINTS = (("prefill", 128), ("prefill", 512), ("decode", 32), ("decode", 512), ("decode", 2000))
+#: Tokens that caches have room for.
+ROOM = 2048
+#: Tokens whose choice is compared, and the prompt that they follow.
+GREEDY, PROMPT = 24, [1, 504, 260, 1998, 282, 4649]
+
+
+def measure(runtimes: dict[str, Runtime], rounds: int, bandwidth: float) -> list[dict[str, Any]]:
+    """A row for each point: tokens per second, ratios, shares of the memory's bound."""
+    rows = []
+    for kind, size in POINTS:
+        for runtime in _alive(runtimes).values():
+            runtime.ask("fill", size if kind == "decode" else 0)
+        for _ in range(rounds):
+            for runtime in _alive(runtimes).values():
+                runtime.turn(kind, size)
+        alive = _alive(runtimes)
+        seconds = {name: each.median(kind, size) for name, each in alive.items()}
+        tokens = size if kind == "prefill" else 1
+        least = {name: each.read_bytes(kind, size) / bandwidth for name, each in alive.items()}
+        rows.append(
+            {
+                "point": f"{kind} {size}",
+                "tokens_per_second": {name: tokens / each for name, each in seconds.items()},
+                "ratio": {
+                    name: each / seconds[OURS]
+                    for name, each in seconds.items()
+                    if OURS in seconds and name != OURS
+                },
+                "share_of_bound": {
+                    name: least[name] / each for name, each in seconds.items() if kind == "decode"
+                },
+            }
+        )
+    return rows
+
+
+def _alive(runtimes: dict[str, Runtime]) -> dict[str, Runtime]:
+    return {name: each for name, each in runtimes.items() if not each.failed}
+
+
+def table(rows: list[dict[str, Any]], names: list[str]) -> Table:
+    """All points: tokens per second, with the share of the memory's bound, and the ratios."""
+    out = Table(title="tokens per second (share of the memory's bound); x: uir-cpu is so many times as fast")
+    out.add_column("")
+    for name in names:
+        out.add_column(name, justify="right")
+    for row in rows:
+        cells = []
+        for name in names:
+            rate = row["tokens_per_second"].get(name)
+            share, ratio = row["share_of_bound"].get(name), row["ratio"].get(name)
+            text = "" if rate is None else f"{rate:.1f}"
+            text += "" if share is None else f" ({share:.0%})"
+            cells.append(text + ("" if ratio is None else f" {ratio:.2f}x"))
+        out.add_row(row["point"], *cells)
+    return out
+
+
+def main() -> int:
+    """Print the table; 1 when uir-cpu fails."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=pathlib.Path, help="a .gguf file")
+    parser.add_argument(
+        "--peers", nargs="*", default=list(PEERS), choices=list(PEERS), help="which to compare"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each point")
+    parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
+    arguments = parser.parse_args()
+    console = Console(width=150)
+    runtimes: dict[str, Runtime] = {}
+    for name in arguments.peers:  # one after the other: what they take is said too
+        runtimes[name] = Runtime(name, arguments.file.resolve(), ROOM)
+        state = runtimes[name].failed or f"ready in {runtimes[name].seconds:.1f} s"
+        console.print(f"{name}: {state}", markup=False, highlight=False)
+    try:
+        bandwidth = copy_bandwidth(StreamingCopy(int(THREADS)))
+        chosen = {name: each.ask("greedy", PROMPT, GREEDY) for name, each in _alive(runtimes).items()}
+        rows = measure(runtimes, arguments.rounds, bandwidth)
+    finally:
+        for runtime in runtimes.values():
+            runtime.stop()
+    console.print(table(rows, list(_alive(runtimes))))
+    console.print(f"copy: {bandwidth / 1e9:.1f} GB/s with {THREADS} threads", highlight=False)
+    ours = chosen.get(OURS)
+    for name, tokens in chosen.items():
+        same = next(
+            (at for at, pair in enumerate(zip(ours or [], tokens or [], strict=False)) if len({*pair}) > 1),
+            GREEDY,
+        )
+        console.print(f"{name}: {same} of {GREEDY} tokens as uir-cpu", markup=False, highlight=False)
+    if arguments.json:
+        failed = {name: each.failed for name, each in runtimes.items() if each.failed}
+        told = {
+            "file": arguments.file.name,
+            "threads": int(THREADS),
+            "copy_bytes_per_second": bandwidth,
+            "weight_bytes": {name: each.weight_bytes for name, each in runtimes.items()},
+            "seconds_until_first_answer": {name: each.seconds for name, each in runtimes.items()},
+            "greedy_tokens": chosen,
+            "failed": failed,
+            "rows": rows,
+        }
+        arguments.json.write_text(json.dumps(told, indent=1))
+    return 1 if OURS in arguments.peers and runtimes[OURS].failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models in several runtimes: each takes tokens at a place of its cache, and says what follows."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pathlib
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+import numpy as np
+
+#: Seconds of timed calls in one turn (at least one call).
+TURN = 0.5
+#: Calls of one token in a turn at least.
+STEPS = 4
+
+
+class Model(Protocol):
+    """A model whose cache holds some tokens.
+
+    Attributes
+    ----------
+    weight_bytes : int
+        What one token reads of the weights.
+    cache_bytes : int
+        What it reads of the cache for each token there.
+    """
+
+    weight_bytes: int
+    cache_bytes: int
+
+    def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+        """Compute tokens that stand at a place, whatever stood behind it; the logits of what follows."""
+
+
+class Ours:
+    """uir-cpu, with weights as they are packed or in fp32."""
+
+    def __init__(self, file: pathlib.Path, room: int, weights: str) -> None:
+        import uir_tvm.llm
+        from uir_tvm.llm.gguf_file import GgufFile
+
+        self._model = uir_tvm.llm.load(file, max_length=room, chunk=512, weights=weights)
+        tensors = GgufFile(file).tensors.values()
+        self.weight_bytes = sum(
+            t.quantised().nbytes if weights == "packed" and t.kind.packing else 4 * int(np.prod(t.shape))
+            for t in tensors
+        )
+        self.cache_bytes = cache_values(file) * 4
+
+    def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+        """As of `Model`."""
+        known = self._model.tokens[:place]
+        assert len(known) == place
+        return self._model.prefill([*known, *tokens]) if place else self._fresh(tokens)
+
+    def _fresh(self, tokens: Sequence[int]) -> np.ndarray:
+        self._model.tokens.clear()  # what it has is computed again
+        return self._model.prefill(tokens)
+
+
+class LlamaCpp:
+    """llama.cpp: the file as it is, activations in 8 bits, the cache in fp16."""
+
+    def __init__(self, file: pathlib.Path, room: int) -> None:
+        import llama_cpp
+
+        threads = int(os.environ["OMP_NUM_THREADS"])
+        self._model = llama_cpp.Llama(
+            str(file), n_ctx=room, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False
+        )
+        from uir_tvm.llm.gguf_file import GgufFile
+
+        self.weight_bytes = sum(tensor.rows.nbytes for tensor in GgufFile(file).tensors.values())
+        self.cache_bytes = cache_values(file) * 2
+        self._vocabulary, self._logits = self._model.n_vocab(), llama_cpp.llama_get_logits
+
+    def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+        """As of `Model`."""
+        self._model.n_tokens = place  # `eval` drops what its cache has behind it
+        self._model.eval(tokens)
+        found = self._logits(self._model.ctx)
+        return np.ctypeslib.as_array(found, shape=(self._vocabulary,)).copy()
+
+
+class Torch:
+    """transformers with a static cache, in fp32; eager, or by torch.compile."""
+
+    def __init__(self, file: pathlib.Path, room: int, compiled: bool) -> None:
+        import torch
+        import transformers
+        from transformers.cache_utils import StaticCache
+
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            str(file.parent), gguf_file=file.name, dtype=torch.float32
+        ).eval()
+        self._torch, self._cache = torch, StaticCache(config=model.config, max_cache_len=room)
+        config = model.config
+        heads = config.num_key_value_heads
+        size = config.head_dim or config.hidden_size // config.num_attention_heads
+        self._cache.early_initialization(1, heads, size, torch.float32, torch.device("cpu"))
+        self.weight_bytes = sum(4 * parameter.numel() for parameter in model.parameters())
+        self.cache_bytes = cache_values(file) * 4
+        self._call = torch.compile(model.forward, dynamic=False) if compiled else model.forward
+
+    def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+        """As of `Model`."""
+        for layer in self._cache.layers:
+            layer.cumulative_length.fill_(place)
+        with self._torch.no_grad():
+            found = self._call(
+                input_ids=self._torch.tensor([list(tokens)]),
+                past_key_values=self._cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+        return found.logits[0, -1].numpy()
+
+
+def cache_values(file: pathlib.Path) -> int:
+    """Keys and values of a token in all layers."""
+    from uir_tvm.llm.gguf_file import GgufFile
+
+    settings = GgufFile(file).settings
+    of = {key.partition(".")[2]: value for key, value in settings.items()}
+    size = of["embedding_length"] // of["attention.head_count"]
+    return 2 * of["block_count"] * of["attention.head_count_kv"] * size
+
+
+#: Every runtime: file and room of the cache -> the model.
+PEERS: dict[str, Callable[[pathlib.Path, int], Model]] = {
+    "uir-cpu": lambda file, room: Ours(file, room, "packed"),
+    "uir-cpu float32": lambda file, room: Ours(file, room, "float32"),
+    "llama.cpp": LlamaCpp,
+    "torch eager": lambda file, room: Torch(file, room, False),
+    "torch.compile": lambda file, room: Torch(file, room, True),
+}
+
+
+def _serve(link: Connection, name: str, file: str, room: int) -> None:
+    """The process of one runtime: prepare, then answer until told to stop."""
+    try:
+        start = time.perf_counter()
+        model = PEERS[name](pathlib.Path(file), room)
+        model.run([1, 2, 3], 0)
+        link.send(("ready", time.perf_counter() - start, model.weight_bytes, model.cache_bytes))
+        while (told := link.recv()) is not None:
+            asked, *given = told
+            link.send({"greedy": _greedy, "fill": _fill, "turn": _turn}[asked](model, *given))
+    except Exception as error:  # whatever a runtime raises becomes a cell of the table
+        text = str(error).splitlines()[0][:120] if str(error) else ""
+        link.send(("failed", f"{type(error).__name__}: {text}", 0, 0))
+
+
+def _greedy(model: Model, tokens: list[int], count: int) -> list[int]:
+    """The most likely tokens after some."""
+    made: list[int] = []
+    logits = model.run(tokens, 0)
+    while len(made) < count:
+        made.append(int(logits.argmax()))
+        logits = model.run(made[-1:], len(tokens) + len(made) - 1)
+    return made
+
+
+def _fill(model: Model, count: int, chunk: int = 512) -> None:
+    """Let the cache have so many tokens."""
+    for place in range(0, count, chunk):
+        model.run(_some(min(chunk, count - place)), place)
+
+
+def _some(count: int) -> list[int]:
+    return [5 + number % 1000 for number in range(count)]
+
+
+def _turn(model: Model, kind: str, size: int) -> list[float]:
+    """Seconds of prompts of a size, or of single tokens behind a cache of it; the first is not counted."""
+    tokens, place, least = (_some(size), 0, 1) if kind == "prefill" else ([7], size, STEPS)
+    model.run(tokens, place)
+    times: list[float] = []
+    end = time.perf_counter() + TURN
+    while len(times) < least or time.perf_counter() < end:
+        start = time.perf_counter()
+        model.run(tokens, place)
+        times.append(time.perf_counter() - start)
+    return times
+
+
+class Runtime:
+    """One runtime in a process of its own, which sleeps while it is not asked.
+
+    Attributes
+    ----------
+    failed : str
+        Why it has no figures; empty where it has.
+    seconds : float
+        Until its first answer.
+    times : dict of (kind, size) to list of float
+    """
+
+    def __init__(self, name: str, file: pathlib.Path, room: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._link, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, name, str(file), room), daemon=True)
+        self._process.start()
+        theirs.close()
+        state, detail, self.weight_bytes, self.cache_bytes = self._answer()
+        self.failed = detail if state == "failed" else ""
+        self.seconds = 0.0 if self.failed else detail
+        self.times: dict[tuple[str, int], list[float]] = {}
+
+    def _answer(self) -> Any:
+        try:
+            return self._link.recv()
+        except EOFError:
+            return "failed", "its process ended", 0, 0
+
+    def ask(self, what: str, *given: Any) -> Any:
+        """`_greedy`, `_fill` or `_turn` of the model; None, and `failed`, where it fails."""
+        self._link.send((what, *given))
+        found = self._answer()
+        if isinstance(found, tuple) and found and found[0] == "failed":
+            self.failed = found[1]
+            return None
+        return found
+
+    def turn(self, kind: str, size: int) -> None:
+        """Times of one turn."""
+        self.times.setdefault((kind, size), []).extend(self.ask("turn", kind, size) or [])
+
+    def median(self, kind: str, size: int) -> float:
+        """Median seconds of a call."""
+        return statistics.median(self.times[kind, size])
+
+    def read_bytes(self, kind: str, size: int) -> int:
+        """What a call has to read at least: of one token, weights and its cache."""
+        return self.weight_bytes + (self.cache_bytes * size if kind == "decode" else 0)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process.is_alive() and not self.failed:
+            self._link.send(None)
+            self._process.join(10)
+        self._process.terminate()
+        self._process.join()
