@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call costs beside its kernels: by inputs, kernels, state, open sizes, and threads that are busy.
+"""What a call costs beside its kernels: by inputs, kernels, state, open sizes, and CPUs that others keep.
 
     python benchmarks/calls.py [--rounds 40] [--json FILE]
 
-Medians in microseconds of calls that take turns, all in one process on small tensors: an executable of
-uir-cpu with torch tensors, NumPy arrays and results of the caller (``out=``), stock TVM's virtual machine on
-tensors that are its own already, and PyTorch.  ``kernels`` is what they take by themselves, called one after
-another in C++, where a model has no operators of the library.  With busy threads a process for each keeps a
-CPU from all of them.
+Medians in microseconds of calls that take turns, all in one process on small tensors: an executable of uir-cpu
+with torch tensors, NumPy arrays and results of the caller (``out=``), stock TVM's virtual machine on tensors
+that are its own already, and PyTorch.  ``kernels`` is what they take by themselves, one after another in C++,
+where a model has no operators of the library.  For each busy CPU there is a process that does nothing else.
 """
 
 from __future__ import annotations
@@ -179,12 +178,9 @@ def _spin() -> None:
 
 def main() -> None:
     """Measure, print a table, and write it."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=40, help="turns of each contender (default: %(default)s)"
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--rounds", type=int, default=40, help="turns of each contender")
     parser.add_argument("--only", nargs="*", default=[], help="words of cases")
     parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
     arguments = parser.parse_args()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TVM's pools of threads as kernels of uir-cpu want them, from the first compilation or run for us on.
+"""Pools of threads as kernels of uir-cpu want them, TVM's from the first compilation or run for us on.
+
+Executables that C++ calls alone have threads of their own (`src/runtime/pool.h`), as many as TVM's pools.
 
 Every thread that runs kernels has a pool, which TVM makes when that thread first needs it.  By itself it
 takes every second CPU of an x86 machine for a hyperthread, wherever it runs, and binds its threads, and the
@@ -45,9 +47,13 @@ def before_running() -> None:
         return
     _here.ready = True
     given, binds = os.environ.get("TVM_NUM_THREADS", ""), os.environ.get("TVM_BIND_THREADS", "")
+    count = int(given) if given.isdigit() and int(given) > 0 else environment.num_threads()
+    set_threads = tvm_ffi.get_global_func("uir.runtime.set_threads", allow_missing=True)
+    if set_threads is not None:
+        # threads that are bound to CPUs are TVM's
+        set_threads(0 if binds == "1" else count)
     if given and binds:
         return
-    count = int(given) if given.isdigit() and int(given) > 0 else environment.num_threads()
     everywhere = set(range(os.cpu_count() or 1))
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else everywhere
     cpus = [str(cpu) for cpu in sorted(allowed)]

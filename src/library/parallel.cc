@@ -11,6 +11,7 @@
 
 #include "base/rounding.h"
 #include "library/onednn_api.h"
+#include "runtime/pool.h"
 
 namespace uir::library {
 namespace {
@@ -33,6 +34,17 @@ int RunTask(int task, TVMParallelGroupEnv*, void* data) {
   return 0;
 }
 
+void RunOn(int (*launch_on)(FTVMParallelLambda, void*, int), int tasks, const std::function<void(int)>& body) {
+  Launch launch;
+  launch.body = &body;
+  if (tasks == 1) {
+    RunTask(0, nullptr, &launch);
+  } else if (launch_on(RunTask, &launch, tasks) != 0) {
+    TVM_FFI_THROW(InternalError) << "The pool of threads refused " << tasks << " tasks";
+  }
+  if (launch.error) std::rethrow_exception(launch.error);
+}
+
 }  // namespace
 
 int PoolThreads() {
@@ -40,15 +52,10 @@ int PoolThreads() {
   return std::max(1, threads().cast<int>());
 }
 
-void ParallelRun(int tasks, const std::function<void(int)>& body) {
-  Launch launch;
-  launch.body = &body;
-  if (tasks == 1) {
-    RunTask(0, nullptr, &launch);
-  } else if (TVMBackendParallelLaunch(RunTask, &launch, tasks) != 0) {
-    TVM_FFI_THROW(InternalError) << "TVM's thread pool refused " << tasks << " tasks";
-  }
-  if (launch.error) std::rethrow_exception(launch.error);
+void ParallelRun(int tasks, const std::function<void(int)>& body) { RunOn(&runtime::ParallelLaunch, tasks, body); }
+
+void ParallelRunTogether(int tasks, const std::function<void(int)>& body) {
+  RunOn(&TVMBackendParallelLaunch, tasks, body);
 }
 
 Range Part(int64_t size, int64_t granule, int parts, int part) {

@@ -11,10 +11,13 @@ namespace uir::library {
  * kernels use too. */
 int PoolThreads();
 
-//! Run `body(0) .. body(tasks - 1)` on TVM's pool, the library single-threaded
-//! inside; `tasks` <= PoolThreads(). What a body throws is thrown here, after
-//! all have ended.
+//! Run `body(0) .. body(tasks - 1)` on the threads that kernels use here
+//! (`runtime/pool.h`), the library single-threaded inside; `tasks` <=
+//! PoolThreads(). Tasks may run one after another. What a body throws is thrown
+//! here, after all have ended.
 void ParallelRun(int tasks, const std::function<void(int)>& body);
+/*! The same on TVM's pool, all at one time: they may wait for each other. */
+void ParallelRunTogether(int tasks, const std::function<void(int)>& body);
 
 /*! begin <= index < begin + size. */
 struct Range {

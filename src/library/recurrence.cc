@@ -121,7 +121,7 @@ void RunRecurrence(const RecurrenceAttrs& attrs, const RecurrenceData& data, int
   const int tasks = static_cast<int>(std::min({most, static_cast<int64_t>(threads), PanelCount(attrs)}));
   const any::Panels cell = PanelsOf(attrs.cell);
   Meeting meeting(tasks);
-  ParallelRun(tasks, [&](int task) {
+  ParallelRunTogether(tasks, [&](int task) {
     const float* before = data.state;
     for (int64_t number = 0; number < attrs.steps; ++number) {
       const int64_t time = attrs.reverse ? attrs.steps - 1 - number : number;

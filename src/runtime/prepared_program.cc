@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/host_tensors.h"
+#include "runtime/pool.h"
 #include "runtime/result_memory.h"
 
 namespace uir::runtime {
@@ -183,6 +184,7 @@ ffi::Any PreparedProgram::Run(const DLTensor* const* inputs, const DLTensor* con
     for (const Patch& each : of_results_) {
       each.tensor->data = static_cast<char*>(addresses_[each.index]) + each.offset;
     }
+    const UsesPool pool;
     ffi::Any nothing;
     for (const Call& call : calls_) call.function.CallPacked(call.operands, call.count, &nothing);
     return Finish(outputs, direct);
