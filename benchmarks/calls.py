@@ -3,7 +3,7 @@
 
     python benchmarks/calls.py [--rounds 40] [--json FILE]
 
-Medians in microseconds of calls that take turns, all in one process on small tensors: an executable of uir-cpu
+Medians in microseconds of calls that take turns, in one process on small tensors: an executable of uir-cpu
 with torch tensors, NumPy arrays and results of the caller (``out=``), stock TVM's virtual machine on tensors
 that are its own already, and PyTorch.  ``kernels`` is what they take by themselves, one after another in C++,
 where a model has no operators of the library.  For each busy CPU there is a process that does nothing else.
