@@ -9,6 +9,7 @@ import pytest
 import uir_tvm
 from onnx import TensorProto, helper, numpy_helper
 from uir_tvm.errors import UnsupportedOperatorError
+from uir_tvm.frontend.onnx.microsoft import unpacked
 
 
 def _model(node: onnx.NodeProto, inputs: dict, outputs: dict, constants: dict) -> onnx.ModelProto:
@@ -55,6 +56,42 @@ def test_weights_of_few_bits(bits: int, zeros: bool) -> None:
             )
     a = rng.standard_normal((3, length)).astype(np.float32)
     np.testing.assert_allclose(uir_tvm.compile(model, "uir-cpu")(a), a @ weight.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("zeros", ["none", "one", "each", "floats"])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_of_whole_blocks_stay_packed(bits: int, zeros: str) -> None:
+    """They are what they mean, and no unpacked weight is in the kernel graph of any target."""
+    rng = np.random.default_rng(bits)
+    count, length, block = 24, 64, 32
+    groups, per_byte = length // block, 8 // bits
+    packed = rng.integers(0, 256, (count, groups, block // per_byte)).astype(np.uint8)
+    scales = rng.random((count, groups)).astype(np.float32)
+    points = np.full((count, groups), 2.0 ** (bits - 1))
+    constants, names = {"B": packed, "s": scales}, ["A", "B", "s"]
+    if zeros != "none":
+        names.append("z")
+        width = -(-groups // per_byte)
+        of_bytes = {"one": np.full((count, width), 0x77), "each": rng.integers(0, 256, (count, width))}
+        if zeros == "floats":
+            points = rng.random((count, groups)).astype(np.float32) * 4
+            constants["z"] = points
+        else:
+            stored = of_bytes[zeros].astype(np.uint8)
+            constants["z"] = stored
+            points = unpacked(stored, bits)[:, :groups]
+    node = helper.make_node(
+        "MatMulNBits", names, ["Y"], domain="com.microsoft", K=length, N=count, bits=bits, block_size=block
+    )
+    model = _model(node, {"A": (3, length)}, {"Y": (3, count)}, constants)
+    codes = unpacked(packed, bits).reshape(count, groups, block)
+    weight = (scales[..., None] * (codes - points[..., None])).reshape(count, length)
+    a = rng.standard_normal((3, length)).astype(np.float32)
+    exe = uir_tvm.compile(model, "uir-cpu")
+    np.testing.assert_allclose(exe(a), a @ weight.T, rtol=1e-5, atol=1e-4 * 2**bits)
+    scales_bytes = 2 * scales.nbytes if zeros in ("each", "floats") else scales.nbytes
+    least = -(-count // 16) * 16 / count * (packed.nbytes + scales_bytes)
+    assert exe.report()["constant_bytes"] == least
 
 
 def test_computed_weights_of_few_bits_are_refused() -> None:

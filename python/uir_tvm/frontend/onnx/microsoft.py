@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import helper
 
+from ...quantized import FLOATS, Packing, pack
+from .converters.packed_weights import DOMAIN as DEQUANTIZE_DOMAIN
+from .converters.packed_weights import OPERATOR
 from .known import VersionedNode, attributes_of
 from .recurrent import VERSION, recurrent
 from .rewrites import Rewrite
@@ -40,6 +43,9 @@ def mat_mul_n_bits(step: VersionedNode, simplifier: Simplifier) -> bool:
     if bits not in (2, 4, 8):
         simplifier.refuse(step, f"has weights of {bits} bits", "2, 4 or 8 bits")
     blocks = -(-length // block)
+    if groups is None and length % block == 0 and bits > 2:
+        turned = _packed_weight(packed, scales, zeros, (count, length, block, bits), step, simplifier)
+        return _product(names, turned, step, simplifier)
     numbers = unpacked(packed.reshape(count, blocks, -1), bits)[..., :block].reshape(count, -1)[:, :length]
     group = np.arange(length) // block if groups is None else groups
     if zeros is None:
@@ -49,13 +55,62 @@ def mat_mul_n_bits(step: VersionedNode, simplifier: Simplifier) -> bool:
     else:
         offsets = zeros.reshape(count, blocks)
     weight = (numbers - offsets[:, group].astype(np.float32)) * scales.reshape(count, blocks)[:, group]
-    product = simplifier.emit(
-        "MatMul", [names[0], simplifier.constant(weight.T.astype(scales.dtype))], step, version=VERSION
-    )
+    return _product(names, simplifier.constant(weight.T.astype(scales.dtype)), step, simplifier)
+
+
+def _product(names: list[str], weight: str, step: VersionedNode, simplifier: Simplifier) -> bool:
+    """A times a weight [K, N], and the bias."""
+    product = simplifier.emit("MatMul", [names[0], weight], step, version=VERSION)
     if names[5]:
         product = simplifier.emit("Add", [product, names[5]], step, version=VERSION)
     simplifier.run(VersionedNode(helper.make_node("Identity", [product], [step.node.output[0]]), VERSION))
     return True
+
+
+def _packed_weight(
+    packed: np.ndarray,
+    scales: np.ndarray,
+    zeros: np.ndarray | None,
+    sizes: tuple[int, int, int, int],
+    step: VersionedNode,
+    simplifier: Simplifier,
+) -> str:
+    """The weight [K, N] as a quantised tensor: (N, K, block, bits) are its sizes.
+
+    Zero points that differ become offsets in float32, -(zero point * scale).
+    """
+    count, length, block, bits = sizes
+    groups = length // block
+    codes = unpacked(packed.reshape(count, groups, -1), bits)[..., :block].reshape(count, length)
+    scales = scales.reshape(count, groups)
+    half, offsets = float(1 << bits - 1), None
+    if zeros is None:
+        points = np.full((1, 1), half, np.float32)
+    elif zeros.dtype == np.uint8:
+        points = unpacked(zeros.reshape(count, -1), bits)[:, :groups]
+    else:
+        points = zeros.reshape(count, groups).astype(np.float32)
+    first = float(points.flat[0])
+    one = bool((points == first).all()) and first.is_integer() and 0 <= first < 2 * half
+    if not one or scales.dtype.name not in FLOATS:
+        scales = scales.astype(np.float32)
+    if not one:
+        offsets = -(points * scales)
+    packing = Packing(bits, block, int(first) if one else 0, scales.dtype.name, not one)
+    parts = [pack(codes.astype(np.uint8), packing), scales, *([] if offsets is None else [offsets])]
+    element = simplifier.known.element(step.node.input[0])
+    name = f"{simplifier.prefix()}weight"
+    simplifier.known.add_type(name, element, (count, length))
+    node = helper.make_node(
+        OPERATOR,
+        [simplifier.constant(part) for part in parts],
+        [name],
+        domain=DEQUANTIZE_DOMAIN,
+        packing=packing.to_json(),
+        dtype=helper.tensor_dtype_to_np_dtype(element).name,
+    )
+    simplifier.run(VersionedNode(node, 1))
+    return simplifier.emit("Transpose", [name], step, version=VERSION, perm=[1, 0])
 
 
 def unpacked(packed: np.ndarray, bits: int) -> np.ndarray:

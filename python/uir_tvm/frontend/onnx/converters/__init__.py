@@ -9,6 +9,7 @@ from .elementwise import ELEMENTWISE
 from .narrow_floats import NARROW_CASTS
 from .node import Converter
 from .open_shapes import SIZED
+from .packed_weights import PACKED_WEIGHTS
 from .quantized import QUANTIZED
 from .recurrence import RECURRENCE
 from .reductions import REDUCTIONS
@@ -19,6 +20,7 @@ from .views import VIEWS
 CONVERTERS: Mapping[str, Converter] = {
     **ELEMENTWISE,
     **NARROW_CASTS,
+    **PACKED_WEIGHTS,
     **QUANTIZED,
     **RECURRENCE,
     **REDUCTIONS,
