@@ -15,8 +15,9 @@ DOMAIN, OPERATOR = "uir", "Dequantize"
 def packed_weight(node: OnnxNode) -> list[Any]:
     """The tensor, in the dtype that the node says."""
     packing = Packing.from_json(node.attributes["packing"].decode())
-    parts = [*node.inputs, None][:3]
-    return [dequantize_call(node.builder, packing, *parts, dtype=node.attributes["dtype"].decode())]
+    codes, scales, offsets = [*node.inputs, None][:3]
+    dtype = node.attributes["dtype"].decode()
+    return [dequantize_call(node.builder, packing, codes, scales, offsets, dtype)]
 
 
 PACKED_WEIGHTS = {f"{DOMAIN}::{OPERATOR}": packed_weight}
