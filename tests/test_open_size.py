@@ -198,3 +198,17 @@ def test_representatives_are_primes_of_the_range() -> None:
         (1000, 1009),
     ]
     assert symbols_for({"a": (0, None)}, {"a": "s1"}, {"a": 4}) == [OpenSymbol("a", 2, None, 4, "s1")]
+
+
+def test_multiples_of_a_number_are_that_number_times_a_whole() -> None:
+    """So that they divide by it for all sizes; which sizes they are is a condition."""
+    (symbol,) = symbols_for(
+        {"n": (2, 400)}, {"n": "n"}, {"n": 24}, lambda sizes: sizes["n"] % 12 == 0, least=1
+    )
+    assert symbol.multiple == 12 and symbol.representative % 12 == 0
+    space = SizeSpace([symbol])
+    n = space.symbol("n")
+    assert n % 4 == 0 and n // 12 * 12 == n and (n // 6) % 2 == 0 and n >= 12 and n <= 396
+    assert list(map(str, space.conditions)) == ["mod(n, 12) == 0"]
+    assert space.admits()(n=36) and not space.admits()(n=30)
+    assert space.value(n // 4, {"n": 36}) == 9

@@ -17,6 +17,10 @@ UNLIKELY = 53
 LEAST = 1
 #: The same where an axis of 1 may mean something else, as in what drops such axes.
 LEAST_OF_MANY = 2
+#: What may have to divide a size, those first that more others divide.
+FACTORS = (4, 2, 8, 3, 6, 16, 5, 7, 12, 32, 14, 64)
+#: Sizes of which a common divisor is looked for.
+FEW = 96
 #: Primes of each way that are looked at.
 MOST_OF_A_WAY = 12
 
@@ -33,6 +37,8 @@ class OpenSymbol:
     representative : int
     variable : str
         Its name in Relax, where that is another.
+    multiple : int
+        What divides all its values.
     """
 
     name: str
@@ -40,6 +46,7 @@ class OpenSymbol:
     high: int | None
     representative: int
     variable: str = ""
+    multiple: int = 1
 
 
 def symbols_for(
@@ -66,14 +73,23 @@ def symbols_for(
         `LEAST` or `LEAST_OF_MANY`.
     """
     ends = {name: (max(low, least), high) for name, (low, high) in ranges.items()}
-    sizes, taken = dict(near or {}), set[int]()
+    sizes, taken, multiples = dict(near or {}), set[int](), dict[str, int]()
     for name, (low, high) in ends.items() if near is None or holds is not None else ():
-        free = (number for number in _primes(low, high, sizes.get(name)) if number not in taken)
+        free = iter([number for number in _primes(low, high, sizes.get(name)) if number not in taken])
         if holds is not None:
-            free = (number for number in free if holds({**sizes, name: number}))
+            some = itertools.chain(free, _multiples(low, high, taken))
+            free = (number for number in some if holds({**sizes, name: number}))
         sizes[name] = next(free, sizes.get(name, low))
         taken.add(sizes[name])
-    return [OpenSymbol(name, low, high, sizes[name], variables[name]) for name, (low, high) in ends.items()]
+        if holds is not None and not _is_prime(sizes[name]):
+            few = range(low, low + FEW if high is None else min(high, low + FEW) + 1)
+            some_hold = [each for each in few if holds({**sizes, name: each})]
+            known = sizes[name], (near or sizes)[name]
+            multiples[name] = max(math.gcd(*known, *some_hold), 1) if some_hold else 1
+    return [
+        OpenSymbol(name, low, high, sizes[name], variables[name], multiples.get(name, 1))
+        for name, (low, high) in ends.items()
+    ]
 
 
 def representative_in(ends: Range, taken: Iterable[int]) -> int:
@@ -96,6 +112,14 @@ def _primes(low: int, high: int | None, near: int | None) -> list[int]:
     for way in ways:
         found += itertools.islice(filter(_is_prime, way), MOST_OF_A_WAY)
     return list(dict.fromkeys(found))
+
+
+def _multiples(low: int, high: int | None, taken: Iterable[int]) -> list[int]:
+    """Small numbers times primes, for sizes that a number has to divide."""
+    primes = _primes(LEAST_OF_MANY, None, None)[:MOST_OF_A_WAY]
+    found = (factor * prime for factor in FACTORS for prime in primes)
+    within = (each for each in found if low <= each and (high is None or each <= high))
+    return [each for each in within if each not in set(taken)]
 
 
 def _is_prime(number: int) -> bool:

@@ -71,6 +71,8 @@ class SizeSpace:
         #: What stands for a symbol where a size is handed to TVM.
         self._variables: dict[str, Any] = {}
         self._keeps = True
+        #: Whether quotients have a meaning whose divisors may be 0.
+        self._means = False
         self._conditions: dict[tuple[Terms, str], Condition] = {}
         #: Quotients, remainders and minima by the name that they have in monomials.
         self._parts: dict[str, tuple[str, Any, Any]] = {}
@@ -78,10 +80,25 @@ class SizeSpace:
             name: (symbol.low, symbol.high) for name, symbol in self.symbols.items()
         }
         self._bounds: dict[Terms, tuple[int | None, int | None]] = {}
+        for symbol in self.symbols.values():
+            self._divide(symbol)
+
+    def _divide(self, symbol: OpenSymbol) -> None:
+        """Where all values are multiples of a number: that they are is a condition."""
+        if symbol.multiple == 1:
+            return
+        size, divisor = OpenSize((((symbol.name,), 1),), self), symbol.multiple
+        self._keep(self.part("mod", size, divisor), "==")
+        (((quotient,), _),) = self.part("div", size, divisor).terms
+        high = None if symbol.high is None else symbol.high // divisor
+        self._ranges[quotient] = -(-symbol.low // divisor), high
 
     def symbol(self, name: str) -> OpenSize:
-        """The size of this name."""
-        return OpenSize((((name,), 1),), self)
+        """The size of this name; of multiples of a number that number times a whole quotient."""
+        size, known = OpenSize((((name,), 1),), self), self.symbols.get(name)
+        if known is None or known.multiple == 1:
+            return size
+        return self.part("div", size, known.multiple) * known.multiple
 
     def find(self, name: str, ends: Range, variable: Any) -> OpenSize:
         """A size that is known once the model runs.
@@ -173,9 +190,16 @@ class SizeSpace:
         self._keep(high - self.symbol(name), ">=")
 
     def said(self, text: str) -> AnySize:
-        """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
+        """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it.
+
+        Its quotients have a meaning: that divisors are not 0 is a condition where it is not known.
+        """
         symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
-        return value_of(text, symbols)
+        before, self._means = self._means, True
+        try:
+            return value_of(text, symbols)
+        finally:
+            self._means = before
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -346,6 +370,9 @@ class SizeSpace:
         """A quotient, remainder or minimum that no polynomial is."""
         name = f"{operation}({left}, {right})"
         if name not in self._parts:
+            if self._means and operation != "min":
+                # each is asked, and is a condition from then on where ranges do not say it
+                bool(right < 1), bool(left < 0)
             self._ranges[name] = self._range_of_part(operation, left, right)
             self._parts[name] = (operation, left, right)
         return OpenSize((((name,), 1),), self)

@@ -210,6 +210,35 @@ def test_conditions_of_the_model_are_checked_for_every_shape() -> None:
         exe(torch.ones(10, 2))
 
 
+class Windows(nn.Module):
+    """Rows and columns in windows of 4 and 3, which PyTorch's export guards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, height, width, channels = x.shape
+        windows = x.reshape(batch, height // 4, 4, width // 3, 3, channels)
+        return self.out(windows.mean((2, 4))).relu()
+
+
+def test_sizes_that_a_number_divides_are_read_as_its_multiples() -> None:
+    torch.manual_seed(0)
+    module = Windows().eval().requires_grad_(False)
+    axes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO},)
+    exe: Any = uir_tvm.compile(module, args=(torch.randn(2, 12, 15, 8),), dynamic_shapes=axes)
+    for shape in ((2, 8, 9), (5, 16, 6), (3, 40, 21), (2, 12, 30)):
+        x = torch.randn(*shape, 8)
+        expect_close(exe(x), module(x))
+    report = exe.report()
+    (made,) = report["programs"]
+    assert {"Mod(x_1, 4) == 0", "Mod(x_2, 3) == 0"} <= set(made["conditions"])
+    assert report["compiled"] == 1 and made["kernels_by_sizes"] == [] and report["imported_by_shape"] == ""
+    with pytest.raises(SizeError):
+        exe(torch.randn(2, 10, 9, 8))
+
+
 class Numbered(nn.Module):
     """A size becomes a result: nothing that a program in symbols returns."""
 

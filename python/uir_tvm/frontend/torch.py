@@ -62,7 +62,7 @@ from .torch_promotion import promote
 from .torch_recurrent import of_any_length
 from .torch_state import check_constants, entries_of, state_apart
 from .torch_structure import structure_of
-from .torch_symbols import OpenProgram, is_open
+from .torch_symbols import OpenProgram, hold, is_open
 
 #: Attribute of a module: its inputs that are weights.
 WEIGHTS = "uir.weights"
@@ -254,18 +254,21 @@ def _symbolic_module(
 ) -> tvm.IRModule:
     """The module of a program with its symbols.
 
-    What PyTorch, or a converter, decides by the sizes of the example inputs is refused: it need not hold for
-    others.
+    What PyTorch, or a converter, decides by the sizes of the example inputs need not hold for others: it
+    becomes a condition of the space.
     """
-    with opened.deciding_nothing(), reading_open_sizes(space):
+    with opened.decided() as decided, reading_open_sizes(space):
         in_torch, by_node = split_converters(dict(given))
         check_constants(opened.program)
         exported = decomposed(opened.program, in_torch)
+        hold(decided, space)
+        decided.clear()
         exported, state = (exported, []) if weights_as_inputs else state_apart(exported, True)
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
         mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
+        hold(decided, space)
         return with_state(mod, entries_of(mod, state))
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -29,18 +30,30 @@ from torch.export.graph_signature import (
 )
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from ..errors import OpenSizeError, SizeError, first_line
+from ..errors import FrontendError, OpenSizeError, SizeError, first_line
 from ..saved_sizes import readable
+from ..size_space import SizeSpace
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
 from .torch_converters import describe
 from .torch_found import environment_of, found_nodes, refused
 from .torch_graph import ASSERTIONS, target_name
 from .torch_guards import Said, SaidTensor, guard_texts
 
+log = logging.getLogger(__name__)
+
 #: From here on PyTorch's symbols are as large as one likes.
 UNLIMITED = 2**62
 #: Where PyTorch's ranges begin that nobody asked for: it traces with larger sizes, and takes 0 and 1 too.
 TRACED = 2
+#: Comparisons of sympy.
+_COMPARED: dict[Any, Callable[[Any, Any], bool]] = {
+    sympy.Eq: operator.eq,
+    sympy.Ne: operator.ne,
+    sympy.Lt: operator.lt,
+    sympy.Le: operator.le,
+    sympy.Gt: operator.gt,
+    sympy.Ge: operator.ge,
+}
 #: What a value that is no tensor may be.
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -60,6 +73,40 @@ def _user_inputs(program: ExportedProgram) -> dict[str, Any]:
         for spec in program.graph_signature.input_specs
         if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument | SymIntArgument)
     }
+
+
+def _condition(expr: sympy.Basic, value: sympy.Basic) -> sympy.Basic:
+    """What PyTorch found of sizes as a comparison that holds; OpenSizeError of what is none."""
+    if value not in (sympy.true, sympy.false):
+        raise OpenSizeError(
+            f"PyTorch decides by the sizes of the example inputs: {expr} == {value}.",
+            need="decisions that are right for other sizes too",
+            remedy="leave fewer sizes open, or export the model with other example inputs",
+        )
+    return expr if value == sympy.true else sympy.Not(expr)
+
+
+def hold(conditions: Iterable[sympy.Basic], space: SizeSpace) -> None:
+    """Keep conditions of PyTorch's symbols in a space of their sizes.
+
+    Raises
+    ------
+    OpenSizeError
+        What stands for all sizes does not meet one, or it is no comparison of sizes.
+    """
+    for condition in dict.fromkeys(conditions):
+        compare = _COMPARED.get(type(condition))
+        try:
+            sides = [space.said(str(side)) for side in condition.args]
+            if compare is not None and compare(*sides):
+                continue
+        except (ArithmeticError, FrontendError) as error:
+            log.info("%s is not read: %s", condition, error)
+        raise OpenSizeError(
+            f"PyTorch decides by the sizes of the example inputs: {condition}.",
+            need="a comparison that holds of what stands for all sizes",
+            remedy="leave fewer sizes open, or export the model with other example inputs",
+        )
 
 
 def _sizes(value: Any) -> tuple[Any, ...]:
@@ -110,8 +157,10 @@ class OpenProgram:
         return {name: str(symbol) for symbol, name in self._names.items()}
 
     @contextlib.contextmanager
-    def deciding_nothing(self) -> Iterator[None]:
-        """Refuse inside what PyTorch would decide by the sizes of the example inputs.
+    def decided(self) -> Iterator[list[sympy.Basic]]:
+        """What PyTorch decides inside by the sizes of the example inputs, as a list that fills.
+
+        These are conditions: they need not hold of other sizes.
 
         Raises
         ------
@@ -131,12 +180,18 @@ class OpenProgram:
                 remedy="pass tensors, not numbers",
             )
         logger = logging.getLogger(ShapeEnv.__module__)
-        level = logger.level
+        level, said, environment = logger.level, list[sympy.Basic](), next(iter(environments.values()))
+
+        def note(expr: sympy.Basic, value: sympy.Basic) -> None:
+            said.append(_condition(expr, value))
+
         logger.setLevel(logging.CRITICAL)  # what is refused is told by the error
         try:
-            with next(iter(environments.values())).error_on_new_guards():
-                yield
+            environment._check_frozen = note
+            with environment.suppress_guards():  # nothing that PyTorch knows of its symbols changes
+                yield said
         finally:
+            del environment._check_frozen
             logger.setLevel(level)
 
     def check(self, sizes: Sizes) -> None:

@@ -245,7 +245,7 @@ class SymbolicPrograms:
         ranges = {name: model.signature.ranges.get(name, (0, None)) for name in model.signature.symbols}
 
         def holds(numbers: Sizes) -> bool:
-            return all(each.holds(numbers) for each in alike)
+            return all(each.holds(numbers) for each in alike) and _takes(form, numbers)
 
         symbols = symbols_for(ranges, form.variables, sizes, None if near else holds, self._least(form))
         space = SizeSpace(symbols, sizes)
@@ -303,6 +303,15 @@ class SymbolicPrograms:
         except Exception as error:  # what reads numbers raises many kinds where there are none
             log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
             return None, _said(error)
+
+
+def _takes(form: SymbolicForm, sizes: Sizes) -> bool:
+    """Whether a model asserts nothing that excludes sizes."""
+    try:
+        form.check(sizes)
+    except ShapeError:
+        return False
+    return True
 
 
 def _usual(model: OpenModel) -> Iterator[Sizes]:
