@@ -127,9 +127,62 @@ void Run(const ffi::PackedArgs& args, const char* op,
   entry->plan->Run(PointersOf<Pointers>(in, weight.body));
 }
 
+/*! What a plan was made under: tests, and pools of other sizes, change it. */
+struct Circumstances {
+  bool has_library = dnn::Get() != nullptr;
+  Threading pool = threading;
+  int threads = PoolThreads();
+
+  bool operator==(const Circumstances& other) const {
+    return has_library == other.has_library && pool == other.pool && threads == other.threads;
+  }
+};
+
+//! A function of the tensors alone for calls with these operands, whose second one has its data if that never changes:
+//! attributes, plan and weight are found, and types and sizes checked, once. None where the weight is to be found at
+//! every call.
+template <typename Pointers, typename EntryType, typename Types>
+ffi::Any Prepared(const ffi::PackedArgs& args, const char* op,
+                  std::shared_ptr<const EntryType> (*find)(const ffi::String&, const Types&)) {
+  const ffi::String text = AttrsText(args, op);
+  const DLTensor* second = args[1].cast<DLTensor*>();
+  const DType type = DTypeOf(args[0].cast<DLTensor*>()->dtype, op, "1");
+  const Types types = {type, SecondType(second, type, op),
+                       DTypeOf(args[args.size() - 1].cast<DLTensor*>()->dtype, op, "out")};
+  const Circumstances now;
+  const std::shared_ptr<const EntryType> entry = find(text, types);
+  const Arguments in = ReadArguments(args, entry->attrs.epilogue, op, kDLCPU);
+  CheckAround(in, entry->attrs, op);
+  if (entry->attrs.empty()) return ffi::Function::FromPacked([](ffi::PackedArgs, ffi::Any*) {});
+  const bool is_packed = entry->attrs.packed;
+  if (is_packed && !second->data) return nullptr;
+  const auto [elements, exact] = SecondOf(entry->attrs);
+  const ResolvedWeight weight = Second(*entry, in.second, elements, exact, op);
+  const bool bias = in.bias != nullptr, residual = in.residual != nullptr;
+  return ffi::Function::FromPacked([=](ffi::PackedArgs given, ffi::Any*) {
+    int at = 0;
+    Arguments tensors;
+    tensors.first = given[at++].cast<DLTensor*>();
+    tensors.second = given[at++].cast<DLTensor*>();
+    if (bias) tensors.bias = given[at++].cast<DLTensor*>();
+    if (residual) tensors.residual = given[at++].cast<DLTensor*>();
+    tensors.out = given[at].cast<DLTensor*>();
+    const char* body = is_packed ? weight.body : Data(tensors.second);
+    if (Circumstances() == now) {
+      entry->plan->Run(PointersOf<Pointers>(tensors, body));
+      return;
+    }
+    const std::shared_ptr<const EntryType> other = find(text, types);
+    const ResolvedWeight again = Second(*other, tensors.second, elements, exact, op);
+    other->plan->Run(PointersOf<Pointers>(tensors, again.body));
+  });
+}
+
 void Matmul(ffi::PackedArgs args, ffi::Any*) { Run<MatmulData>(args, "matmul", FindMatmul); }
+void PreparedMatmul(ffi::PackedArgs args, ffi::Any* made) { *made = Prepared<MatmulData>(args, "matmul", FindMatmul); }
 
 void Conv2d(ffi::PackedArgs args, ffi::Any*) { Run<Conv2dData>(args, "conv2d", FindConv2d); }
+void PreparedConv2d(ffi::PackedArgs args, ffi::Any* made) { *made = Prepared<Conv2dData>(args, "conv2d", FindConv2d); }
 
 /*! The attributes of a recurrence by their text, parsed once. */
 std::shared_ptr<const RecurrenceAttrs> FindRecurrence(const ffi::String& text) {
@@ -284,7 +337,9 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def_packed("uir.library.cpu.matmul", Matmul)
+      .def_packed("uir.library.cpu.matmul.prepared", PreparedMatmul)
       .def_packed("uir.library.cpu.conv2d", Conv2d)
+      .def_packed("uir.library.cpu.conv2d.prepared", PreparedConv2d)
       .def_packed("uir.library.cpu.recurrence", Recurrence)
       .def("uir.library.cpu.pack_weight", [](DLTensor* w, ffi::String attrs) { return PackFor(w, attrs); })
       .def("uir.library.cpu.pack_recurrence",

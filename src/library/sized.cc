@@ -131,39 +131,70 @@ std::shared_ptr<const Settled> Find(const Given& given) {
   });
 }
 
-/*! (inputs..., function, text, names, sizes, outputs...) -> function(inputs..., text in numbers, outputs...) */
-void Sized(ffi::PackedArgs args, ffi::Any* result) {
-  constexpr int kTexts = 3, kSizes = kTexts + 1;
-  int inputs = 0;
-  while (inputs < args.size() && !args[inputs].as<ffi::String>()) ++inputs;
-  const int outputs = args.size() - inputs - kSizes;
-  if (inputs < 1 || outputs < 1) {
-    TVM_FFI_THROW(ValueError) << "uir.library.sized got " << args.size()
-                              << " arguments.\n  need:   inputs, three texts (function, attributes, names of sizes), a "
-                                 "shape of the sizes, outputs";
+/*! Arguments of a call for all sizes: (inputs..., function, text, names, sizes, outputs...). */
+struct SizedCall {
+  static constexpr int kTexts = 3, kSizes = kTexts + 1, kMostArguments = 16;
+
+  explicit SizedCall(ffi::PackedArgs args) {
+    while (inputs < args.size() && !args[inputs].as<ffi::String>()) ++inputs;
+    const int outputs = args.size() - inputs - kSizes;
+    if (inputs < 1 || outputs < 1) {
+      TVM_FFI_THROW(ValueError) << "uir.library.sized got " << args.size()
+                                << " arguments.\n  need:   inputs, three texts (function, attributes, names of "
+                                   "sizes), a shape of the sizes, outputs";
+    }
+    given = {args[inputs].cast<ffi::String>(), args[inputs + 1].cast<ffi::String>(),
+             args[inputs + 2].cast<ffi::String>(), args[inputs + kTexts].cast<ffi::Shape>()};
+    settled = Find(given);
+    for (int i = 0; i < outputs; ++i) empty = empty && Elements(args[args.size() - 1 - i].cast<DLTensor*>()) == 0;
+    count = inputs + 1 + outputs;
+    if (count > kMostArguments) {
+      Refuse(given.op(), std::to_string(count) + " arguments", "at most " + std::to_string(kMostArguments));
+    }
+    for (int i = 0; i < inputs; ++i) views[i] = args[i];
+    views[inputs] = settled->text;
+    for (int i = 0; i < outputs; ++i) views[inputs + 1 + i] = args[inputs + kSizes + i];
   }
-  const Given given{args[inputs].cast<ffi::String>(), args[inputs + 1].cast<ffi::String>(),
-                    args[inputs + 2].cast<ffi::String>(), args[inputs + kTexts].cast<ffi::Shape>()};
-  const std::shared_ptr<const Settled> settled = Find(given);
+
+  int inputs = 0, count = 0;
+  /*! No result has elements. */
   bool empty = true;
-  for (int i = 0; i < outputs; ++i) empty = empty && Elements(args[args.size() - 1 - i].cast<DLTensor*>()) == 0;
-  if (empty) return;
-  constexpr int kMostArguments = 16;
-  const int count = inputs + 1 + outputs;
-  if (count > kMostArguments) {
-    Refuse(given.op(), std::to_string(count) + " arguments", "at most " + std::to_string(kMostArguments));
-  }
+  Given given;
+  std::shared_ptr<const Settled> settled;
+  /*! (inputs..., text in numbers, outputs...) */
   std::array<ffi::AnyView, kMostArguments> views;
-  for (int i = 0; i < inputs; ++i) views[i] = args[i];
-  views[inputs] = settled->text;
-  for (int i = 0; i < outputs; ++i) views[inputs + 1 + i] = args[inputs + kSizes + i];
-  settled->function.CallPacked(views.data(), count, result);
+};
+
+/*! -> function(inputs..., text in numbers, outputs...) */
+void Sized(ffi::PackedArgs args, ffi::Any* result) {
+  const SizedCall call(args);
+  if (!call.empty) call.settled->function.CallPacked(call.views.data(), call.count, result);
+}
+
+//! What takes inputs and outputs alone: what the operator itself prepares for these numbers, else the operator.
+void Prepared(ffi::PackedArgs args, ffi::Any* made) {
+  const SizedCall call(args);
+  if (call.empty) {
+    *made = ffi::Function::FromPacked([](ffi::PackedArgs, ffi::Any*) {});
+    return;
+  }
+  const auto prepare = ffi::Function::GetGlobal(std::string(call.given.function) + ".prepared");
+  if (prepare) prepare->CallPacked(call.views.data(), call.count, made);
+  if (*made != nullptr) return;
+  *made = ffi::Function::FromPacked([settled = call.settled, inputs = call.inputs](ffi::PackedArgs given, ffi::Any*) {
+    std::array<ffi::AnyView, SizedCall::kMostArguments> views;
+    for (int i = 0; i < given.size(); ++i) views[i < inputs ? i : i + 1] = given[i];
+    views[inputs] = settled->text;
+    ffi::Any nothing;
+    settled->function.CallPacked(views.data(), given.size() + 1, &nothing);
+  });
 }
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def_packed("uir.library.sized", Sized)
+      .def_packed("uir.library.sized.prepared", Prepared)
       .def("uir.library.in_numbers", [](ffi::String function, ffi::String text, ffi::String names, ffi::Shape sizes) {
         return ffi::String(InNumbers({function, text, names, sizes}));
       });

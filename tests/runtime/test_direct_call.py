@@ -329,3 +329,35 @@ def test_what_is_found_while_it_runs_stays_with_the_machine() -> None:
     exe = uir_tvm.compile(torch.export.export(Found(), (torch.randn(8),)))
     x = torch.randn(8)
     torch.testing.assert_close(exe(x), x[x > 0] * 2)
+
+
+class Products(torch.nn.Module):
+    """Products with a weight, with a tensor, and a convolution, each with what follows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.conv = torch.nn.Linear(16, 16), torch.nn.Conv2d(1, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = torch.relu(self.linear(x)) + x
+        return y @ x.transpose(-1, -2), self.conv(y[None, None])
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_prepared_operators_of_the_library(is_open: bool) -> None:
+    torch.manual_seed(0)
+    module = Products()
+    sizes = [{0: Dim("n", min=2, max=64)}] if is_open else None
+    exe = compiled(module, torch.randn(8, 16), dynamic_shapes=sizes)
+    calls = tvm_ffi.get_global_func("uir.library.cpu.set_enabled")
+    for count in (8, 20) if is_open else (8,):
+        x = torch.randn(count, 16)
+        with torch.no_grad():
+            expected = module(x)
+        try:
+            for enabled in (True, False, True):
+                calls(enabled)  # plans that were made under other circumstances are found again
+                for mine, other in zip(exe(x), expected, strict=True):
+                    torch.testing.assert_close(mine, other, rtol=2e-5, atol=2e-6)
+        finally:
+            calls(True)
