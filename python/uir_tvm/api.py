@@ -33,8 +33,9 @@ from .model_library import build_library, info_of, specs_of, with_host_code
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
-from .runtime.executable import Executable, ModelInfo
+from .runtime.executable import Executable
 from .runtime.growing_state import GrowingExecutable, growing
+from .runtime.model_info import ModelInfo
 from .runtime.open_kernels import OpenKernels
 from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable

@@ -16,7 +16,8 @@ from .igraph.tir_sizes import MOST, sizes_of
 from .model_library import build_library, info_of
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
-from .runtime.executable import Executable, ModelInfo
+from .runtime.executable import Executable
+from .runtime.model_info import ModelInfo
 from .runtime.stored_programs import StoredProgram, StoredPrograms
 from .runtime.symbolic_programs import SizedProgram
 from .runtime.tensors import TensorSpec

@@ -15,8 +15,8 @@ from .device.device_kernel import DeviceKernel
 from .errors import UirError, UnsupportedOperatorError, last_line
 from .kernel_graph.nodes import KernelGraph
 from .options import CompileOptions
-from .runtime.executable import KernelInfo
 from .runtime.executable_state import is_zeros
+from .runtime.model_info import KernelInfo
 from .state_spec import StateSpec
 
 

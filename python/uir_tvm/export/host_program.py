@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 
 from ..errors import ExportError
-from ..runtime.executable import Executable, KernelInfo
+from ..runtime.executable import Executable
+from ..runtime.model_info import KernelInfo
 from ..runtime.tensors import TensorSpec
 from .arena import Arena, Lifetime, plan
 

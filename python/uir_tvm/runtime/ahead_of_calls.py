@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import ArtifactError, NotCompiledError
 from ..shared_constants import SharedConstants, sharing
 from ..symbolic_shapes import OpenSignature, Sizes
-from .executable import Executable, ModelInfo
+from .executable import Executable
+from .model_info import ModelInfo
 from .model_stages import AheadOfTime, Paths, StagedCall, start_of
 from .not_compiled import by_shape, not_one, nothing_to_save
 from .open_inputs import Key, key_of_shapes

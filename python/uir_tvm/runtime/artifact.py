@@ -46,8 +46,9 @@ from .artifact_errors import (
     unreadable,
 )
 from .artifact_member import Member, Source
-from .executable import Executable, KernelInfo, ModelInfo
+from .executable import Executable
 from .executable_state import initial_of, stored_of
+from .model_info import KernelInfo, ModelInfo
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
 from .tensors import TensorSpec

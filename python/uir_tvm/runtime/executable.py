@@ -7,10 +7,9 @@ import copy
 import functools
 import pathlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import tvm
 import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
@@ -19,7 +18,7 @@ from .. import hardware, threads
 from ..device.kind import counts_time
 from ..errors import DeviceError, ShapeError
 from ..igraph.nodes import HardwareModel
-from ..state_spec import StateSpec, rows_of
+from ..state_spec import rows_of
 from ..structure import Structure
 from ..target import registry
 from . import opaque
@@ -27,62 +26,10 @@ from .artifact_member import Source
 from .bound_outputs import BoundOutputs, result_of
 from .direct_call import DirectCall, direct_of, programs_of
 from .executable_state import ModelState, check_same_state
+from .model_info import KernelInfo, ModelInfo
 from .modelled import Times, recording
 from .position_checks import PositionChecks
-from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
-
-
-def _mappings(given: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    return tuple(given)
-
-
-@attrs.frozen
-class KernelInfo:
-    """What a saved executable still knows of a kernel: texts, not objects."""
-
-    name: str
-    hero: str
-    recipe: str
-    #: Why TVM's own lowering took it; empty when it went through an iGraph.
-    fallback: str
-    #: Text by stage name (tir, igraph, optimize, source).
-    texts: Mapping[str, str] = attrs.field(factory=dict)
-    seconds: Mapping[str, float] = attrs.field(factory=dict)
-    #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
-    phases: int = 1
-    #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
-    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
-    #: Of a kernel in source text: its launches, what the printer decided, what the compiler says (registers).
-    code: Mapping[str, Any] = attrs.field(factory=dict)
-    #: Every candidate that was tried: the fields of `uir_tvm.refusal.Attempt`.
-    attempts: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
-    #: Where it was found again: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
-    kept: str = ""
-
-
-@attrs.frozen
-class ModelInfo:
-    """What an executable says of itself."""
-
-    name: str
-    target: str
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    kernels: tuple[KernelInfo, ...]
-    #: Summary of the kernel graph: counts and bytes.
-    graph: Mapping[str, Any]
-    #: Seconds by stage of the compilation.
-    seconds: Mapping[str, float] = attrs.field(factory=dict)
-    #: The Relax function ``main`` that calls the kernels and the library.
-    relax: str = ""
-    #: Name of the place where it runs (`uir_tvm.target.place`): cpu, gpu or model.
-    device: str = "cpu"
-    #: How arguments and results are nested (`uir_tvm.structure.Structure` as JSON); None: they are flat.
-    structure: Mapping[str, Any] | None = None
-    #: What calls leave changed for the next one, in the order in which ``main`` takes it behind the inputs.
-    state: tuple[StateSpec, ...] = ()
-    #: What is checked of positions before a call (`runtime.position_checks`).
-    positions: tuple[Mapping[str, Any], ...] = ()
+from .tensors import Likeness, check_devices, check_inputs, from_tvm, to_tvm
 
 
 class Executable:

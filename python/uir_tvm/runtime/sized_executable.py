@@ -15,8 +15,9 @@ import tvm_ffi
 from ..saved_sizes import number
 from ..symbolic_shapes import Sizes
 from .direct_call import direct_of
-from .executable import Executable, ModelInfo
+from .executable import Executable
 from .kernel_errors import failing
+from .model_info import ModelInfo
 from .tensors import TensorSpec
 
 #: Shapes whose memory is kept: TVM's pool gives a block only to those who ask for just its size.

@@ -24,7 +24,8 @@ from ..structure import Structure
 from ..symbolic_shapes import OpenSignature, symbols_of
 from ..target import registry
 from .ahead_of_calls import AheadOfCalls
-from .executable import Executable, ModelInfo
+from .executable import Executable
+from .model_info import ModelInfo
 from .model_stages import (
     Look,
     ModelStage,

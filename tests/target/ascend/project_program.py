@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from uir_tvm.library.attrs import MatmulAttrs
-from uir_tvm.runtime.executable import KernelInfo, ModelInfo
+from uir_tvm.runtime.model_info import KernelInfo, ModelInfo
 from uir_tvm.runtime.saved_graph import SavedGraph
 from uir_tvm.runtime.tensors import TensorSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs
-from uir_tvm.runtime.executable import KernelInfo, ModelInfo
+from uir_tvm.runtime.model_info import KernelInfo, ModelInfo
 from uir_tvm.runtime.saved_graph import SavedGraph
 from uir_tvm.runtime.tensors import TensorSpec
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an executable says of itself and of its kernels: plain data, also of files that are only looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from ..state_spec import StateSpec
+from .tensors import TensorSpec
+
+
+def _mappings(given: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(given)
+
+
+@attrs.frozen
+class KernelInfo:
+    """What a saved executable still knows of a kernel: texts, not objects."""
+
+    name: str
+    hero: str
+    recipe: str
+    #: Why TVM's own lowering took it; empty when it went through an iGraph.
+    fallback: str
+    #: Text by stage name (tir, igraph, optimize, source).
+    texts: Mapping[str, str] = attrs.field(factory=dict)
+    seconds: Mapping[str, float] = attrs.field(factory=dict)
+    #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
+    phases: int = 1
+    #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
+    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
+    #: Of a kernel in source text: its launches, what the printer decided, what the compiler says (registers).
+    code: Mapping[str, Any] = attrs.field(factory=dict)
+    #: Every candidate that was tried: the fields of `uir_tvm.refusal.Attempt`.
+    attempts: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
+    #: Where it was found again: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
+    kept: str = ""
+
+
+@attrs.frozen
+class ModelInfo:
+    """What an executable says of itself."""
+
+    name: str
+    target: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    kernels: tuple[KernelInfo, ...]
+    #: Summary of the kernel graph: counts and bytes.
+    graph: Mapping[str, Any]
+    #: Seconds by stage of the compilation.
+    seconds: Mapping[str, float] = attrs.field(factory=dict)
+    #: The Relax function ``main`` that calls the kernels and the library.
+    relax: str = ""
+    #: Name of the place where it runs (`uir_tvm.target.place`): cpu, gpu or model.
+    device: str = "cpu"
+    #: How arguments and results are nested (`uir_tvm.structure.Structure` as JSON); None: they are flat.
+    structure: Mapping[str, Any] | None = None
+    #: What calls leave changed for the next one, in the order in which ``main`` takes it behind the inputs.
+    state: tuple[StateSpec, ...] = ()
+    #: What is checked of positions before a call (`runtime.position_checks`).
+    positions: tuple[Mapping[str, Any], ...] = ()
