@@ -23,7 +23,7 @@ from ..size_space import SizeSpace, open_sizes
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .operator_groups import OperatorGroup, final_hero
 from .program import Op, Value, View
-from .simplify_tir import inline_views
+from .simplify_tir import inline_views, plain_layouts
 from .strided_views import Layout, digits, factored_shape
 
 # Name of the function that FuseTIR merges; no operator's lowering has it.
@@ -296,7 +296,7 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
                 emitter.emit(op)
             results = [builder.emit_output(emitter.values[value][0]) for value in kernel.outputs]
         builder.emit_func_output(results[0] if len(results) == 1 else relax.Tuple(results))
-    function = without_known_sizes(fuse(builder.get()))
+    function = without_known_sizes(plain_layouts(fuse(builder.get())))
     attributes = {"uir.hero": final_hero(kernel.group), "uir.ops": [op.name for op in kernel.group.ops]}
     return inline_views(function).with_attr({"global_symbol": name, **attributes})
 

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import tvm
 from tvm import tirx
 from tvm.s_tir import SBlock, Schedule
 from tvm.s_tir.schedule import ScheduleError
-from tvm_ffi.structural import structural_walk
+from tvm_ffi.structural import structural_map, structural_walk
 
 #: How the names of the blocks begin that `merge.reading` makes.
 VIEW = "view"
@@ -30,6 +34,37 @@ def inline_views(function: tirx.PrimFunc) -> tirx.PrimFunc:
             except ScheduleError:
                 continue
     return schedule.mod["main"]
+
+
+def plain_layouts(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function with buffers whose layouts speak of no size that their shapes have not.
+
+    TVM's own operators leave variables there that nothing binds.
+    """
+    blocks: list[Any] = []
+    structural_walk(function.body, (SBlock, blocks.append))
+    buffers = [param for param in function.params if tirx.is_buffer_var(param)]
+    buffers += [buffer for block in blocks for buffer in block.alloc_buffers]
+    made = {
+        buffer: tirx.decl_buffer(
+            list(buffer.shape), str(buffer.dtype), buffer.name, scope=buffer.scope(), layout=None
+        )
+        for buffer in buffers
+        if not _variables([buffer.layout]) <= _variables(buffer.shape)
+    }
+    if not made:
+        return function
+    body = structural_map(function.body, (tvm.ir.Var, lambda variable: made.get(variable, variable)))
+    params = [made.get(param, param) for param in function.params]
+    return tirx.PrimFunc(params, body, function.ret_type, function.attrs, function.span)
+
+
+def _variables(parts: Iterable[Any]) -> set[Any]:
+    found: dict[Any, None] = {}
+    for part in parts:
+        if part is not None:
+            structural_walk(part, (tvm.ir.Var, found.setdefault))
+    return set(found)
 
 
 def _has_views(function: tirx.PrimFunc) -> bool:
