@@ -41,7 +41,9 @@ ROOM = 2048
 GREEDY, PROMPT = 24, [1, 504, 260, 1998, 282, 4649]
 
 
-def measure(runtimes: dict[str, Runtime], rounds: int, bandwidth: float) -> list[dict[str, Any]]:
+def measure(
+    runtimes: dict[str, Runtime], rounds: int, bandwidth: float, console: Console
+) -> list[dict[str, Any]]:
     """A row for each point: tokens per second, ratios, shares of the memory's bound."""
     rows = []
     for kind, size in POINTS:
@@ -68,6 +70,8 @@ def measure(runtimes: dict[str, Runtime], rounds: int, bandwidth: float) -> list
                 },
             }
         )
+        rates = ", ".join(f"{name} {rate:.1f}" for name, rate in rows[-1]["tokens_per_second"].items())
+        console.print(f"{kind} {size}: {rates} tokens/s", markup=False, highlight=False)
     return rows
 
 
@@ -114,7 +118,7 @@ def main() -> int:
     try:
         bandwidth = copy_bandwidth(StreamingCopy(int(THREADS)))
         chosen = {name: each.ask("greedy", PROMPT, GREEDY) for name, each in _alive(runtimes).items()}
-        rows = measure(runtimes, arguments.rounds, bandwidth)
+        rows = measure(runtimes, arguments.rounds, bandwidth, console)
     finally:
         for runtime in runtimes.values():
             runtime.stop()

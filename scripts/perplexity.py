@@ -4,8 +4,9 @@
     python scripts/perplexity.py SmolLM2-135M-Instruct.Q4_1.gguf
     python scripts/perplexity.py FILE --tokens 4096 --json out.json
 
-The text is the language reference that comes with Python (``pydoc_data.topics``). It is cut into windows, each
-of which begins anew; every token but a window's first is predicted of those before it, ours one call a token.
+The text is the language reference that comes with Python (``pydoc_data.topics``). It is cut into windows,
+each of which begins anew; every token but a window's first is predicted of those before it, ours one call a
+token.
 Exit code 1 where the two differ by more than 0.5 %.
 """
 
