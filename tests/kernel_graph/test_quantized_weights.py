@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 from uir_tvm.kernel_graph import KernelGraph, build
+from uir_tvm.library.work import work_of
 from uir_tvm.quantized import Packing, dequantize_call, dequantized, pack
 
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
@@ -78,6 +79,8 @@ def test_a_product_is_one_operator_with_its_epilogue(packing: Packing) -> None:
     (node,) = graph.nodes
     assert node.ops == ("library.matmul", "add", "silu") and node.function.endswith("quantized_matmul")
     assert node.bytes_read == packing.nbytes(48, 64) + 3 * 64 * 4 + 48 * 4
+    moved = node.bytes_read + node.outputs[0].bytes
+    assert 4 * work_of(node.kind, node.attrs.to_json()).elements == moved, "what --explain counts"
     assert not whole_weights(graph, 48 * 64)
     x = np.random.default_rng(1).standard_normal((1, 3, 64)).astype(np.float32) / 16
     want = x @ values.T.astype(np.float64) + bias

@@ -31,7 +31,7 @@ from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
 from .kernel_maker import SPECIALIZED, KernelMaker
 from .legalize import lowering_for
-from .library_call import library_call
+from .library_call import kind_of_call, library_call
 from .library_match import match_library
 from .merge import Kernel, interface, signature
 from .nodes import (
@@ -348,7 +348,7 @@ class _Assembly:
             "add" if step in ("bias", "residual") else step for step in op.attrs.get("epilogue", ())
         )
         return LibraryOp(
-            op.name.removeprefix("library."),
+            kind_of_call(op, attributes),
             function,
             attributes,
             tuple(self.tensor(value) for value in operands),

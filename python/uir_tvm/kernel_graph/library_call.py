@@ -13,6 +13,7 @@ from ..library.attrs import Conv2dAttrs, MatmulAttrs
 from ..library.attrs import OperandLayout as LibraryView
 from ..library.cpu import pack_weight
 from ..library.library_tables import LibraryTable
+from ..library.quantized_attrs import QuantizedMatmulAttrs
 from .choices import DEFAULT, PLAIN, THREADS, UNPACKED
 from .library_match import dense, geometry, operand
 from .op_kinds import QUANTIZED_PRODUCT
@@ -66,6 +67,13 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     if residual is not None:
         operands.append(residual.base)
     return function, attributes, operands
+
+
+def kind_of_call(op: Op, attributes: Any) -> str:
+    """What a call computes: a key of `library.work.WORK`."""
+    if isinstance(attributes, QuantizedMatmulAttrs):
+        return QUANTIZED_PRODUCT
+    return op.name.removeprefix("library.")
 
 
 def _epilogue(op: Op) -> dict[str, Any]:

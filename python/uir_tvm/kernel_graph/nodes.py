@@ -47,7 +47,7 @@ class LibraryOp:
     Attributes
     ----------
     kind : str
-        ``matmul``, ``conv2d`` or ``recurrence``.
+        ``matmul``, ``quantized_matmul``, ``conv2d`` or ``recurrence``.
     function : str
         The registered packed function; called with the inputs, `attrs` as JSON, and the output.
     attrs : object
