@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that no recipe takes are lowered by TVM once for all sizes, where it can."""
+"""Operators beside the usual along open axes: what no recipe takes is lowered by TVM once for all sizes."""
 
 from __future__ import annotations
 
@@ -30,3 +30,21 @@ def test_running_sums_are_compiled_once(target: str) -> None:
         assert exe(mask).numpy().tolist() == model(mask).tolist()
     (made,) = exe.report()["programs"]
     assert made["kernels_by_sizes"] == [] and made["shapes"] == 4
+
+
+class Places(nn.Module):
+    """Where the greatest stands: an index below a length that is open."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.argmax(x, 1)
+
+
+def test_the_place_of_the_greatest_is_found_once_for_all_lengths() -> None:
+    axes = ({0: Dim("n", max=8), 1: Dim("length", max=64)},)
+    exe: Any = uir_tvm.compile(Places(), args=(torch.randn(2, 9),), dynamic_shapes=axes)
+    for shape in ((2, 9), (1, 64), (8, 2), (3, 1)):
+        x = torch.randn(*shape)
+        x[0] = -torch.inf
+        assert exe(x).numpy().tolist() == torch.argmax(x, 1).tolist()
+    report = exe.report()
+    assert report["imported_by_shape"] == "" and report["programs"][0]["kernels_by_sizes"] == []

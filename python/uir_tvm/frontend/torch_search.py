@@ -31,7 +31,9 @@ def first_extreme(x: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Te
     shape = [1] * x.dim()
     shape[dim] = size
     place = torch.arange(size, dtype=torch.int32, device=x.device).reshape(shape)
-    index = torch.where(found, place, size).to(torch.int32).amin(dim, keepdim).to(torch.int64)
+    # of every row one is found; an open size is no number
+    beyond = size if isinstance(size, int) else torch.iinfo(torch.int32).max
+    index = torch.where(found, place, beyond).to(torch.int32).amin(dim, keepdim).to(torch.int64)
     peak = peak if keepdim else peak.squeeze(dim)
     return (peak != 0 if x.dtype == torch.bool else peak), index
 
