@@ -22,8 +22,10 @@
 namespace uir::runtime {
 namespace {
 
-/*! How long a thread looks for work before it sleeps: longer than from one kernel of a model to the next. */
+/*! How long a thread looks for work before it sleeps: longer than from one call to the next. */
 constexpr std::chrono::microseconds kLooking{50};
+/*! How long of that it holds its CPU: as long as models take from one kernel to the next. */
+constexpr std::chrono::microseconds kHolding{15};
 /*! Launches at one time that get help from other threads. */
 constexpr int kLaunches = 16;
 
@@ -157,11 +159,12 @@ class Pool {
           while (each.RunOne()) worked = true;
         }
       }
-      // whoever launches may wait for this very CPU: it is given up over and over
-      const auto end = std::chrono::steady_clock::now() + kLooking;
-      while (launched_.load() == seen && std::chrono::steady_clock::now() < end) {
+      // whoever launches may wait for this very CPU: after a while it is given up over and over
+      const auto begin = std::chrono::steady_clock::now();
+      for (auto now = begin; launched_.load() == seen && now < begin + kLooking;
+           now = std::chrono::steady_clock::now()) {
         for (int looks = 0; looks < 32 && launched_.load(std::memory_order_relaxed) == seen; ++looks) Pause();
-        if (launched_.load() == seen) std::this_thread::yield();
+        if (now > begin + kHolding) std::this_thread::yield();
       }
       if (launched_.load() != seen) continue;
       std::unique_lock<std::mutex> lock(mutex_);
