@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from tvm import tirx
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
@@ -264,10 +265,17 @@ def example() -> Any:
     return from_relax(build, [shape, shape, shape, (70, 70)], reference)
 
 
+def one_query(func: tirx.PrimFunc) -> dict[tirx.Var, int]:
+    """An open number of queries, which may be one: keys then lie along vectors in the place of queries."""
+    rows = func.params[-1].shape[-2]
+    return {rows: 1} if isinstance(rows, tirx.Var) else {}
+
+
 RECIPE = Recipe(
     "attention",
     matches,
     schedule,
     example,
     reason="Scores and weights stay on chip: nothing of their size is in dram.",
+    apart=one_query,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
+from tvm import tirx
 from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
@@ -43,6 +44,9 @@ class Recipe:
         recipe's own answers come first.
     stopgap : bool
         Whether it is for functions that no other recipe fits: nobody tunes it beside one that does.
+    apart : callable
+        Of a function with open sizes: variables, each with the one value for which a kernel of its own is so
+        much faster that a kernel for all sizes should hand over to it (`uir_tvm.runtime.one_value`).
     last_resort : bool
         Whether it takes everything, but on one unit: what a printer refuses runs faster on the host.
     """
@@ -55,6 +59,7 @@ class Recipe:
     forms: tuple[Form, ...] = ({},)
     stopgap: bool = False
     last_resort: bool = False
+    apart: Callable[[tirx.PrimFunc], Mapping[tirx.Var, int]] = lambda func: {}
 
 
 class Registry(Collection[Recipe]):
