@@ -10,17 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 from uir_tvm.errors import QuantizationError
-from uir_tvm.quantized import (
-    Packing,
-    check,
-    dequantize_call,
-    dequantized,
-    expanded,
-    is_dequantize,
-    pack,
-    packing_of,
-    unpack,
-)
+from uir_tvm.quantized import Packing, check, dequantized, pack, unpack
+from uir_tvm.quantized_calls import dequantize_call, expanded, is_dequantize, packing_of
 
 
 @st.composite

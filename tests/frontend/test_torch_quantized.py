@@ -11,7 +11,8 @@ from tvm import relax
 from uir_tvm.errors import QuantizationError
 from uir_tvm.frontend import from_torch
 from uir_tvm.frontend.torch_quantized import dequantize
-from uir_tvm.quantized import Packing, dequantized, is_dequantize, packing_of
+from uir_tvm.quantized import Packing, dequantized
+from uir_tvm.quantized_calls import is_dequantize, packing_of
 
 PACKINGS = [
     Packing(4, 32, 8, "float16"),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tvm import relax
 from uir_tvm.kernel_graph import KernelGraph, build
 from uir_tvm.library.work import work_of
-from uir_tvm.quantized import Packing, dequantize_call, dequantized, pack
+from uir_tvm.quantized import Packing, dequantized, pack
+from uir_tvm.quantized_calls import dequantize_call
 
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
 

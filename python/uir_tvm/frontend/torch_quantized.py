@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from ..quantized import Packing, check, dequantize_call
+from ..quantized import Packing, check
+from ..quantized_calls import dequantize_call
 from .torch_graph import UNFOLDED
 
 #: As the operator is called once `name_operators` has named it.

@@ -13,7 +13,8 @@ from ..frontend.relax_view import address_of, dtype_of, is_constant, op_name, pe
 from ..function_scope import function_scope
 from ..library.library_tables import LibraryTable
 from ..library.quantized_attrs import takes_packing
-from ..quantized import Packing, expanded, is_dequantize, packing_of
+from ..quantized import Packing
+from ..quantized_calls import expanded, is_dequantize, packing_of
 from .op_kinds import QUANTIZED_PRODUCT
 
 #: The name that a product has in Relax; nothing is registered under it.

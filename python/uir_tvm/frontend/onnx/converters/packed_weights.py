@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....quantized import Packing, dequantize_call
+from ....quantized import Packing
+from ....quantized_calls import dequantize_call
 from .node import OnnxNode
 
 #: The node's domain and operator; codes, scales and perhaps offsets.
