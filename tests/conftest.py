@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from uir_tvm.errors import EquivalenceError
 
 from . import quick_stack, quick_torch
@@ -26,6 +27,12 @@ gc.disable()
 RARE = (10_000, 10, 10)
 # What an earlier run left decides no test; those of the cache turn it on, in a folder of their own.
 os.environ["UIR_KERNEL_CACHE"] = "off"
+# The suite draws the same examples in every run, so that a change is judged by what it changes; the campaign
+# draws others each time. On a busy machine nothing is said of time.
+settings.register_profile(
+    "uir", derandomize=not ALL, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("uir")
 
 #: A comparison takes about as long as a kernel takes to compile; the other folders compile the same recipes.
 COMPARED = frozenset({"conformance", "optimize", "schedules", "verify"})

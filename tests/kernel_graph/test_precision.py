@@ -6,7 +6,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tvm import relax
@@ -84,6 +84,8 @@ def test_integers_and_float64_are_left_alone() -> None:
     assert {tensor.dtype for node in graph.nodes for tensor in node.outputs} == {"int64", "float64"}
 
 
+# between the greatest bfloat16 and the greatest float32
+@example(np.array([3.3961775e38, -3.4e38, 3.39e38], "float32"), "bfloat16")
 @given(arrays.arrays(np.float32, 7, elements=st.floats(width=32)), st.sampled_from(sorted(NARROW)))
 def test_constants_round_to_the_nearest_that_is_finite(array: np.ndarray, dtype: str) -> None:
     found = rounded(array, dtype).astype("float64")

@@ -10,6 +10,7 @@ and wide again where it is read.
 from __future__ import annotations
 
 import attrs
+import ml_dtypes
 import numpy as np
 import tvm
 from tvm import relax
@@ -101,7 +102,7 @@ class _Narrowing:
         """Whether a contraction is of float32, and no finite constant is beyond the narrow dtype."""
         if not all(_is_wide(each) for each in (*call.args, call)):
             return False
-        limit = float(tvm.tirx.max_value(self._dtype).value)
+        limit = _greatest(self._dtype)
         return all(_largest(arg) <= limit for arg in call.args if is_constant(arg))
 
     def _is_narrow(self, expr: tvm.ir.Expr) -> bool:
@@ -161,10 +162,13 @@ def narrowed(mod: tvm.IRModule, precision: str) -> tvm.IRModule:
 
 def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
     """Constants in a narrow dtype: finite ones stay finite, as the largest of their sign."""
-    import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
-
-    limit = float(tvm.tirx.max_value(dtype).value)
+    limit = _greatest(dtype)
     return np.where(np.isfinite(array), np.clip(array, -limit, limit), array).astype(dtype)
+
+
+def _greatest(dtype: str) -> float:
+    """The greatest finite number of a narrow dtype. TVM's `max_value` says float32's for bfloat16."""
+    return float(ml_dtypes.finfo(dtype).max)
 
 
 def _largest(constant: tvm.ir.Expr) -> float:
