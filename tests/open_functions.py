@@ -172,7 +172,7 @@ def _with_mask(x: Any, mask: Any) -> Any:
     return te.compute(x.shape, lambda b, h, i, j: x[b, h, i, j] * 0.25 + mask[b, 0, 0, j], "y")
 
 
-def _attention(causal: bool) -> Callable[..., Any]:
+def attention_of(causal: bool) -> Callable[..., Any]:
     """Of heads of batches; all keys, or those up to a query."""
 
     def compute(q: Any, k: Any, v: Any) -> Any:
@@ -197,7 +197,7 @@ def _attention(causal: bool) -> Callable[..., Any]:
     return compute
 
 
-def _attended(causal: bool) -> Callable[..., np.ndarray]:
+def attended(causal: bool) -> Callable[..., np.ndarray]:
     def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
         k, v = (x.repeat(q.shape[1] // k.shape[1], 1) for x in (k, v))
         x = q.astype("float64") @ k.swapaxes(-1, -2)
@@ -212,12 +212,12 @@ def _attended(causal: bool) -> Callable[..., np.ndarray]:
 CACHED = OpenFunction(
     "attention",
     [(1, 6, 1, 16), (1, 2, "s", 16), (1, 2, "s", 16)],
-    _attention(causal=False),
-    _attended(causal=False),
+    attention_of(causal=False),
+    attended(causal=False),
     ranges={"s": (1, 2000)},
 )
-#: Operators without such a kernel where the units of a group share what they read.
-UNSHARED = ("attention", "attention to a prefix")
+#: Operators whose sums go on where others begin: rounded once more where the cube core makes each product.
+ROUNDED = ("attention", "attention to a prefix")
 #: Operators with several open sizes, of which products are strides.
 INNER: dict[str, OpenFunction] = {
     "bias of open length": OpenFunction(
@@ -282,15 +282,15 @@ INNER: dict[str, OpenFunction] = {
     "attention": OpenFunction(
         "attention",
         [("b", 4, "s", 16), ("b", 2, "s", 16), ("b", 2, "s", 16)],
-        _attention(causal=True),
-        _attended(causal=True),
+        attention_of(causal=True),
+        attended(causal=True),
         ranges={"s": (1, KEYS)},
     ),
     "attention to a prefix": OpenFunction(
         "attention",
         [("b", 3, 3, 16), ("b", 1, "s", 16), ("b", 1, "s", 16)],
-        _attention(causal=False),
-        _attended(causal=False),
+        attention_of(causal=False),
+        attended(causal=False),
         ranges={"s": (1, KEYS)},
     ),
     "sum of an open axis": OpenFunction(

@@ -53,14 +53,8 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Nu
     Raises
     ------
     RecipeError
-        Several axes of the batch are open, or sizes are and units of a group share keys.
+        Several axes of the batch are open.
     """
-    if tile.staged and any(map(is_open, (*parts.batch, parts.rows, parts.keys))):
-        raise RecipeError(
-            "The units of a group share keys, and sizes are open.",
-            need="units that have keys of their own",
-            remedy="fix the sizes of batch, queries and keys: the kernel is then compiled for each of them",
-        )
     opened = sum(map(is_open, parts.batch))
     if opened > 1:
         raise RecipeError(
@@ -74,8 +68,8 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Nu
         groups = min(math.prod(parts.batch) * tiles, tile.groups)
         return Numbered((*parts.batch, tiles), groups, rows, tile.units)
     if not opened and math.prod(parts.batch) < tile.groups:
-        return _Open(parts, rows)
-    return _Walked(parts, rows, most_steps(func, parts.rows, rows))
+        return _Open(parts, rows, tile.units)
+    return _Walked(parts, rows, most_steps(func, parts.rows, rows * tile.units), tile.units)
 
 
 def _unravelled(number: Any, extents: Sequence[Any]) -> list[Any]:
@@ -126,51 +120,60 @@ class Numbered:
 class _Open:
     """All tiles of a batch that numbers count, a unit for each: neighbours have the same rows of other heads.
 
-    Beyond the last row a tile reads zeros and stores nothing: only where rows are asked for is there an end.
+    Where ``units`` of a group share keys, they have neighbouring rows of one head instead. Beyond the last
+    row a tile reads zeros and stores nothing: only where rows are asked for is there an end.
     """
 
     parts: Parts
     rows: int
+    units: int = 1
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
-        tiles = tirx.floordiv(self.parts.rows + (self.rows - 1), self.rows)
+        step = self.rows * self.units
+        tiles = tirx.floordiv(self.parts.rows + (step - 1), step)
 
-        def unit(pid: Any) -> Any:
-            tile, *batch = _unravelled(pid, (tiles, *self.parts.batch))
-            return body(batch, tile * self.rows)
+        def unit(group: Any, member: Any) -> Any:
+            tile, *batch = _unravelled(group, (tiles, *self.parts.batch))
+            return body(batch, tile * step + member * self.rows)
 
-        return _over_units(tiles * math.prod(self.parts.batch), unit)
+        return _over_units(tiles * math.prod(self.parts.batch), self.units, unit)
 
 
 @attrs.frozen(eq=False)
 class _Walked:
-    """A unit for every batch, which walks its tiles, as `_Open` otherwise."""
+    """A unit for every batch, or the units of a group, which walk its tiles, as `_Open` otherwise."""
 
     parts: Parts
     rows: int
     most: int
+    units: int = 1
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
 
-        def unit(pid: Any) -> Any:
-            batch = _unravelled(pid, self.parts.batch)
+        step = self.rows * self.units
+
+        def unit(group: Any, member: Any) -> Any:
+            batch = _unravelled(group, self.parts.batch)
             note = {LOOP: 1} if self.most > 1 else None
-            return t.loop("tile", self.most, lambda tile: body(batch, tile * self.rows), note)
+            first = member * self.rows
+            return t.loop("tile", self.most, lambda tile: body(batch, tile * step + first), note)
 
-        return _over_units(functools.reduce(operator.mul, self.parts.batch, t.index(1)), unit)
+        return _over_units(functools.reduce(operator.mul, self.parts.batch, t.index(1)), self.units, unit)
 
 
-def _over_units(count: Any, body: Callable[[Any], Any]) -> Any:
-    """The loop over as many units as sizes say."""
+def _over_units(count: Any, units: int, body: Callable[[Any, Any], Any]) -> Any:
+    """The loop over the units of as many groups as sizes say: ``body(group, member)``."""
     pid = tvm.ir.Var("p", t.INDEX)
-    extent = tvm.sym.Analyzer().simplify(count)
+    extent = tvm.sym.Analyzer().simplify(count * units)
+    group = tirx.floordiv(pid, units) if units > 1 else pid
+    member = tirx.floormod(pid, units) if units > 1 else t.index(0)
     return tirx.For(
         pid,
         t.index(0),
         extent,
         tirx.ForKind.SERIAL,
-        body(pid),
-        annotations={PARALLEL: "1", FEW_UNITS: 1},
+        body(group, member),
+        annotations={PARALLEL: str(units), FEW_UNITS: 1},
     )

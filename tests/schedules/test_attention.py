@@ -15,13 +15,14 @@ from tvm import relax
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm import hardware
+from uir_tvm.device.run_text import run
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.rounds import limited
 from uir_tvm.kernel_graph.build import build_with
 from uir_tvm.library.library_tables import AttentionLimits
 from uir_tvm.optimize import optimize
-from uir_tvm.runtime.kernel import run_igraph
+from uir_tvm.runtime.kernel import run_igraph, signature_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedules import attention, contraction
@@ -33,10 +34,11 @@ from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.bang.lower import lower as lower_bang
 from uir_tvm.target.cpu.library import TABLE as CPU
 from uir_tvm.target.cpu.passes import PASSES as CPU_PASSES
+from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import equivalent
 
 from tests.extracted import extracted
-from tests.open_functions import CACHED
+from tests.open_functions import CACHED, OpenFunction, attended, attention_of
 
 from ..kernel_graph.programs import module
 
@@ -213,6 +215,33 @@ def test_units_share_the_valid_part_of_a_cache() -> None:
         inputs = CACHED.inputs({"s": length})
         (found,) = interpreter.run(graph, *inputs, sizes={"s": length})
         np.testing.assert_allclose(found, CACHED.reference(*inputs).reshape(-1), atol=5e-6)
+
+
+#: What is open, and how many units of a group stage keys together.
+SHARED = {
+    "keys": ([(1, 2, 13, 8), (1, 1, "s", 8), (1, 1, "s", 8)], 4),
+    "batch": ([("b", 2, 9, 8), ("b", 1, "s", 8), ("b", 1, "s", 8)], 2),
+    "queries": ([(1, 2, "s", 8), (1, 1, "s", 8), (1, 1, "s", 8)], 4),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_units_of_a_group_share_keys_of_open_sizes(name: str) -> None:
+    """Barriers stand where all units of a group come by, at any size: the host model finds no race."""
+    shapes, units = SHARED[name]
+    function = OpenFunction("attention", shapes, attention_of(True), attended(True), ranges={"s": (1, 40)})
+    func = begin(function.func(), MODELS["cuda"])
+    parts = fold_heads(read_parts(Schedule(func, debug_mask="none")))
+    tile = attrs.evolve(attention.tile_of(parts, MODELS["cuda"]), rows=4, keys=16, units=units, stages=2)
+    assert tile.staged
+    graph = optimize(extracted(flash_function(func, parts, tile), MODELS["cuda"])).graph
+    kernel = next(t for t in TARGETS.values() if t.kind == "cuda").lower(graph, signature_of(graph))
+    for length in (1, 17, 40):
+        sizes = {"b": 2, "s": length}
+        inputs = function.inputs(sizes)
+        ran = run(kernel, inputs, sizes={name: sizes[name] for name in function.sizes}).check()
+        want = function.reference(*inputs)
+        np.testing.assert_allclose(ran.outputs["out"].reshape(want.shape), want, atol=5e-6)
 
 
 def causal(rows: int, keys: int, head: int = 16) -> tvm.tirx.PrimFunc:

@@ -129,7 +129,9 @@ def check_same_for_set(leaf: Leaf, tree: Tree, loops: Sequence[TreeLoop]) -> Non
     env[tree.members.of(size)] = var("member ")
     for k, loop in enumerate((*loops, *leaf.loops)):
         env[loop.var], extents[f"loop {k}"] = var(f"loop {k}") + loop.start, loop.extent
-    converter = AffineConverter(env, tree.bindings, Space(extents))
+    env |= {variable: size.expr for variable, size in tree.sizes.items()}
+    space = Space(extents | {str(size.name): size for size in tree.sizes.values()})
+    converter = AffineConverter(env, tree.bindings, space)
     parts = [index for _, indices, _ in accesses_of(leaf) for index in indices]
     if not any(_tells_apart(part, converter) for part in parts) and not any(
         _condition_tells_apart(c, converter) for g in leaf.stmts for c in g.conditions
