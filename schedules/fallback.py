@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
+from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.igraph.rounds import MOST_ROUNDS
 from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
 from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
 from uir_tvm.schedule.prepare import inline_producers
 from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.representative import is_open, most_of
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedules.demo import Example
 
@@ -28,7 +32,14 @@ def matches(sch: Schedule) -> bool:
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
-    """One unit runs the blocks one after the other; a block that is opaque stays as it is."""
+    """One unit runs the blocks one after the other; a block that is opaque stays as it is.
+
+    Raises
+    ------
+    ScheduleError
+        Sizes are open, and at their greatest one unit would walk too many rounds: the sizes of a call may have a
+        recipe for many units.
+    """
     inline_producers(sch)
     blocks = [block for block in leaf_blocks(sch) if block.kinds]
     several = any(len(run) > 1 for block in blocks for run in _runs(block))
@@ -47,9 +58,21 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         if loop_extent(sch, last) > least:
             outer, _ = sch.split(last, [None, rv_of(chunk)])
             loops.append(outer)
+        _check_rounds(sch, loops)
         for loop in loops:
             sch.annotate(loop, LOOP, 1)
     sch.annotate(root_block(sch), PARALLEL, parallel_value(1, 1))
+
+
+def _check_rounds(sch: Schedule, loops: Sequence[Any]) -> None:
+    extents = [sch.get(loop).extent for loop in loops]
+    rounds = math.prod(max(most_of(extent, sch.mod["main"]), 1) for extent in extents)
+    if rounds > MOST_ROUNDS and any(map(is_open, extents)):
+        raise ScheduleError(
+            f"One unit would walk up to {rounds} rounds, as sizes decide.",
+            limit=f"{MOST_ROUNDS} rounds where sizes are open",
+            remedy="give its sizes smaller upper bounds (tir_var_upper_bound), or compile it for the sizes of a call",
+        )
 
 
 def _runs(block: BlockInfo) -> list[list[int]]:

@@ -53,6 +53,12 @@ inline Affine BaseOf(const IOp& iop) {
   return whole ? Affine::Constant(*whole) : base.cast<Affine>();
 }
 
+/*! \brief How many rounds of a loop do something, where sizes end it before its extent. */
+inline std::optional<Affine> RoundsOf(const Loop& loop) {
+  const ffi::Any rounds = AttrOf(loop->attrs, "rounds");
+  return rounds == nullptr ? std::nullopt : std::optional<Affine>(rounds.cast<Affine>());
+}
+
 /*! \brief Whether sums of rounded factors are allowed. */
 inline bool MayRound(const IGraph& graph) { return AttrOr(graph->attrs, "fast_math", false); }
 

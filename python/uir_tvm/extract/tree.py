@@ -17,6 +17,7 @@ from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_walk
 
 from ..igraph.affine import Affine
+from ..igraph.rounds import MOST_ROUNDS
 from ..igraph.space import Space
 from ..igraph.tir_sizes import MOST, sizes_of
 from ..schedule.annotations import FEW_UNITS, LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
@@ -27,8 +28,6 @@ from .refusals import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
 
-#: Rounds of a loop whose number sizes decide: those beyond it do nothing, but take their time.
-MOST_ROUNDS = 1 << 13
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
 

@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .affine import Affine, affine
 from .iops import spec_of
 from .nodes import IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
+
+
+#: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
+MOST_ROUNDS = 1 << 13
+#: Attribute of a loop: how many of its rounds do something (`Affine`). Printers end it there.
+ROUNDS = "rounds"
 
 
 def open_rounds(graph: IGraph) -> dict[str, Affine]:
@@ -37,6 +43,53 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
     body = freed.body(graph.body, frozenset(), {"pid", *(str(size.name) for size in graph.sizes)})
     counts = {name: _count(end, name) for name, end in ends.items()} | freed.guards
     return (graph.replace(body=body), counts) if counts else (graph, {})
+
+
+def with_rounds(graph: IGraph) -> IGraph:
+    """The graph whose loops say how many of their rounds do something, for printers that end them there.
+
+    Before: ``for k in 128 { move t, x[64*k; cols :n - 64*k] }``.  After: the loop has the attribute ``rounds =
+    (n + 63) / 64``. Loops whose copies run ahead of their computation stay whole: what is ordered there is
+    counted in rounds. So do loops with products, where the unit decides: several units make one together.
+    """
+    rounds = open_rounds(graph) if graph.sizes else {}
+
+    def body(nodes: Sequence[Any]) -> list[Any]:
+        return [_saying(node, rounds.get(str(node.var)), body) if isinstance(node, Loop) else node for node in nodes]
+
+    return graph.replace(body=body(graph.body)) if rounds else graph
+
+
+def _saying(loop: Loop, rounds: Affine | None, body: Callable[[Sequence[Any]], list[Any]]) -> Loop:
+    attrs = dict(loop.attrs)
+    if rounds is not None and not _is_staged(loop):
+        products = any(spec_of(iop).is_product for iop, _ in walk_body(loop.body))
+        if not (products and "pid" in rounds.variables()):
+            attrs[ROUNDS] = rounds
+    return Loop(loop.var, loop.extent, body(loop.body), attrs)
+
+
+def _is_staged(loop: Loop) -> bool:
+    inside = [node for node in loop.body if isinstance(node, Loop)]
+    return "stages" in loop.attrs or any(map(_is_staged, inside))
+
+
+def needless_rounds(graph: IGraph) -> int:
+    """How many rounds a unit walks at the greatest sizes, in loops that sizes would end.
+
+    Of loops around one iOp the product, of neighbours the greatest; loops that say their rounds do not count.
+    """
+    ends = open_rounds(graph) if graph.sizes else {}
+
+    def most(nodes: Sequence[Any]) -> int:
+        loops = [node for node in nodes if isinstance(node, Loop)]
+        return max((_rounds_of(loop, ends) * most(loop.body) for loop in loops), default=1)
+
+    return most(graph.body)
+
+
+def _rounds_of(loop: Loop, ends: Mapping[str, Affine]) -> int:
+    return int(loop.extent) if str(loop.var) in ends and ROUNDS not in loop.attrs else 1
 
 
 def _all_ends(graph: IGraph) -> dict[str, Affine]:

@@ -150,8 +150,9 @@ def map_to_units(
         else:
             tiles.append(col_outer)
         col_outer = None
+    given = tiles
     tiles, walked = _apart(sch, tiles, space_of(hw).walkers)
-    if walked:
+    if tiles != given:
         sch.reorder(*tiles, *walked, *([] if col_outer is None else [col_outer]), row_inner, col_inner)
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
@@ -184,14 +185,16 @@ def _apart(sch: Schedule, tiles: list[Any], walkers: int) -> tuple[list[Any], li
     """The loops whose iterations are numbered, and those that each unit walks.
 
     How many units there are is affine in sizes: of several open loops the first is dealt to them, with all
-    that are not open.  Up to ``walkers`` units walk a long one together, each every so many iterations.
+    that are not open. It is numbered outside of those, so that a unit's number is parted by numbers.  Up to ``walkers`` units walk a long one together, each every so many iterations.
     """
     is_open = [is_open_loop(sch, loop) for loop in tiles]
-    if sum(is_open) < 2:
+    if not any(is_open):
         return tiles, []
     first = is_open.index(True)
-    numbered = [loop for k, loop in enumerate(tiles) if k == first or not is_open[k]]
+    numbered = [tiles[first], *(loop for k, loop in enumerate(tiles) if not is_open[k])]
     walked = [loop for k, loop in enumerate(tiles) if k != first and is_open[k]]
+    if not walked:
+        return numbered, []
     together = min(walkers, most_iterations(sch, walked[0]) // LEAST_WALK)
     if together > 1:
         walked[0], member = sch.split(walked[0], [None, 1 << (together.bit_length() - 1)])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..device.device_kernel import DeviceKernel
 from ..errors import CodegenError
 from ..igraph.nodes import IGraph
+from ..igraph.rounds import MOST_ROUNDS, needless_rounds
 from ..optimize import dead
 from .printer import print_source
 
@@ -94,7 +95,8 @@ def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> Devic
     Raises
     ------
     CodegenError
-        What the printer refuses, and kernels of more than `MOST_TENSORS` tensors.
+        What the printer refuses, kernels of more than `MOST_TENSORS` tensors, and units that would walk more
+        than `MOST_ROUNDS` rounds whatever the sizes of a call are.
     """
     if len(graph.params) > MOST_TENSORS:
         raise CodegenError(
@@ -104,6 +106,14 @@ def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> Devic
             remedy="make several kernels of it",
         )
     alive = [dead.run(part) for part in parts]
+    rounds = max(map(needless_rounds, alive), default=1)
+    if rounds > MOST_ROUNDS:
+        raise CodegenError(
+            f"A unit of `{graph.name}` walks {rounds} rounds, of which the sizes of a call need fewer.",
+            where=str(graph.name),
+            limit=f"{MOST_ROUNDS} rounds: a loop of a unit has as many for all sizes",
+            remedy="give its sizes smaller upper bounds (tir_var_upper_bound), or map the loops to units",
+        )
     return DeviceKernel.of(graph, print_source(printer, alive, identifier(str(graph.name))))
 
 

@@ -8,6 +8,7 @@
 
 #include "base/attrs.h"
 #include "base/rounding.h"
+#include "codegen/attributes.h"
 #include "codegen/cuda/body_plan.h"
 #include "codegen/cuda/functions.h"
 #include "codegen/cuda/helpers.h"
@@ -51,7 +52,12 @@ void PrintLoop(Emitter& e, const Node& node) {
   if (auto factor = AttrOf(loop->attrs, "unroll").as<int64_t>()) {
     e.out.Line("#pragma unroll " + std::to_string(*factor));
   }
-  e.out.Open("for (int " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text + ")");
+  std::string end = text + " < " + std::to_string(loop->extent);
+  if (const std::optional<Affine> rounds = RoundsOf(loop)) {
+    const std::string some = text + " < " + e.scope.Text(*rounds);
+    end = e.scope.Of(*rounds).high <= loop->extent ? some : end + " && " + some;
+  }
+  e.out.Open("for (int " + text + " = 0; " + end + "; ++" + text + ")");
   e.scope.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
   e.Enter();
   PrintNodes(e, node.body);

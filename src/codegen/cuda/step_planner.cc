@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/attributes.h"
 #include "codegen/cuda/conversion.h"
 #include "codegen/cuda/scalar.h"
 #include "codegen/error.h"
@@ -156,7 +157,14 @@ void StepPlanner::OnlySome(const std::function<void()>& body) {
 void StepPlanner::Enter(const Loop& loop) {
   const std::string name(loop->var);
   scope.Bind(name, name, {0, std::max<int64_t>(loop->extent - 1, 0)});
+  // a loop without a round has no meeting
+  if (RoundsOf(loop)) meetings_.OpenSome();
   meetings_.Enter(loop);
+}
+
+void StepPlanner::Leave(const Loop& loop) {
+  meetings_.Leave(loop);
+  if (RoundsOf(loop)) meetings_.CloseSome();
 }
 
 bool StepPlanner::MeetsAtStart(const std::vector<bool>& meets) const {

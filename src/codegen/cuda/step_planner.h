@@ -72,7 +72,7 @@ class StepPlanner {
   /*! \brief Says that somebody else orders the accesses to a pointer. */
   void Untrack(const std::string& pointer) { tracked_.erase(pointer); }
   void Enter(const Loop& loop);
-  void Leave(const Loop& loop) { meetings_.Leave(loop); }
+  void Leave(const Loop& loop);
 
   [[noreturn]] void Refuse(const std::string& what, const std::string& need = "", const std::string& limit = "",
                            const std::string& remedy = "") const;

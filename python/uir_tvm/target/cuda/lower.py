@@ -10,6 +10,7 @@ from tvm import tirx
 from ...device.device_kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
+from ...igraph.rounds import with_rounds
 from ...optimize.split import is_barrier, phases
 from ...optimize.webs import rename
 from ..source import check_kind, print_kernels
@@ -49,11 +50,12 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 def _parts(graph: IGraph) -> Sequence[IGraph]:
     """The graphs that become kernels, each value with a pointer of its own, and none that nobody reads.
 
+    Their loops end where sizes leave nothing to do.
     What only a later value of the same pointer kept alive shows when each has a name: nvcc would warn of it.
     """
     waits = any(is_barrier(iop) for iop, _ in graph.walk())
     parts = [graph] if waits and graph.attrs.get(COOPERATIVE, False) else phases(graph)
-    return [rename(part) for part in parts]
+    return [with_rounds(rename(part)) for part in parts]
 
 
 def _check_block(graph: IGraph) -> None:
