@@ -12,7 +12,6 @@ from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.igraph.rounds import MOST_ROUNDS
 from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
 from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
@@ -24,6 +23,8 @@ from uir_tvm.schedules.demo import Example
 
 #: Elements of a chunk, and others to choose from.
 CHUNK, CHUNKS = 1024, (128, 256, 512, 1024, 2048, 4096)
+#: Rounds of one unit where sizes are open: a kernel for the sizes of a call has most often many units.
+OPEN_ROUNDS = 64
 
 
 def matches(sch: Schedule) -> bool:
@@ -37,8 +38,8 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     Raises
     ------
     ScheduleError
-        Sizes are open, and at their greatest one unit would walk too many rounds: the sizes of a call may have a
-        recipe for many units.
+        Sizes are open, and at their greatest one unit would walk too many rounds: the sizes of a call may
+        have a recipe for many units.
     """
     inline_producers(sch)
     blocks = [block for block in leaf_blocks(sch) if block.kinds]
@@ -67,11 +68,11 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
 def _check_rounds(sch: Schedule, loops: Sequence[Any]) -> None:
     extents = [sch.get(loop).extent for loop in loops]
     rounds = math.prod(max(most_of(extent, sch.mod["main"]), 1) for extent in extents)
-    if rounds > MOST_ROUNDS and any(map(is_open, extents)):
+    if rounds > OPEN_ROUNDS and any(map(is_open, extents)):
         raise ScheduleError(
             f"One unit would walk up to {rounds} rounds, as sizes decide.",
-            limit=f"{MOST_ROUNDS} rounds where sizes are open",
-            remedy="give its sizes smaller upper bounds (tir_var_upper_bound), or compile it for the sizes of a call",
+            limit=f"{OPEN_ROUNDS} rounds where sizes are open",
+            remedy="give its sizes smaller upper bounds (tir_var_upper_bound), or compile it for one size",
         )
 
 

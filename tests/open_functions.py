@@ -319,13 +319,36 @@ INNER: dict[str, OpenFunction] = {
 }
 
 
-def kernel_of(func: tirx.PrimFunc, target: str) -> Callable[..., Any]:
-    """A function's kernel for a target, which must come from an iGraph with sizes."""
+#: Open dimensions behind closed ones, in one size.
+LED = {
+    "softmax of scores of heads": OpenFunction(
+        "normalization",
+        [(3, "s", "s")],
+        lambda x: topi.nn.softmax(x, -1),
+        _softmax,
+        ranges={"s": (1, LONGEST)},
+    ),
+    "softmax of rows": OpenFunction(
+        "normalization",
+        [(2, "s", 24)],
+        lambda x: topi.nn.softmax(x, -1),
+        _softmax,
+        ranges={"s": (1, LONGEST)},
+    ),
+    "sum of rows": OpenFunction(
+        "reduction", [(2, 3, "s", 40)], lambda x: _sum(x, 3), lambda x: x.sum(3), ranges={"s": (1, LONGEST)}
+    ),
+}
+
+
+def kernel_of(func: tirx.PrimFunc, target: str, recipe: str = "") -> Callable[..., Any]:
+    """A function's kernel for a target: from an iGraph with sizes, and by the recipe that is named."""
     with recording(CompileOptions(faults="raise")) as records:
         built = tvm.build(tvm.IRModule({"main": func}), target=target)
     (record,) = records.values()
     assert record.refusal is None, record.refusal
     assert record.optimized is not None and record.optimized.sizes
+    assert record.recipe == (recipe or record.recipe)
     return built["main"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from uir_tvm.target.registry import TARGETS
 
-from tests.open_functions import FEW, INNER, KEYS, LONGEST, ROUNDED, kernel_of, run_at
+from tests.open_functions import FEW, INNER, KEYS, LED, LONGEST, ROUNDED, kernel_of, run_at
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: Lengths of rows, by the greatest: one, two, around tiles, primes, the greatest; fewer on host models.
@@ -47,3 +47,16 @@ def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
         inputs = function.inputs(sizes)
         found, want = run_at(kernel, inputs, function.reference(*inputs), target)
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=str(sizes))
+
+
+@pytest.mark.compares_itself
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", LED)
+def test_closed_dimensions_may_lead(name: str, target: str) -> None:
+    """Many units share the rows, though what is outside of the open dimension is a number."""
+    function = LED[name]
+    kernel = kernel_of(function.func(), target, recipe=function.hero)
+    for length in LENGTHS[LONGEST] if ALL or target == "uir-cpu" else (1, 9, 67):
+        inputs = function.inputs({"s": length})
+        found, want = run_at(kernel, inputs, function.reference(*inputs), target)
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=str(length))

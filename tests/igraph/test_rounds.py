@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.igraph import parse_igraph, var
-from uir_tvm.igraph.rounds import limited, open_rounds
+from uir_tvm.igraph.rounds import limited, needless_rounds, open_rounds, with_rounds
 from uir_tvm.igraph.sizes import at
 
 TEXT = """
@@ -56,7 +56,49 @@ def test_other_loops_run_to_their_end(old: str, new: str) -> None:
 
 
 def test_static_graphs_have_none() -> None:
-    assert open_rounds(at(parse_igraph(TEXT), {"n": 2, "m": 3})) == {}
+    static = at(parse_igraph(TEXT), {"n": 2, "m": 3})
+    assert open_rounds(static) == {}
+    assert needless_rounds(static) == 1 and with_rounds(static) is static
+
+
+def test_loops_say_their_rounds_for_printers() -> None:
+    """Then none is needless; loops whose copies run ahead are counted in rounds, and stay whole."""
+    graph = parse_igraph(TEXT)
+    assert needless_rounds(graph) == 32
+    told = with_rounds(graph)
+    assert [node.attrs["rounds"] for node in told.body if hasattr(node, "extent")] == [(var("m") + 1) // 2]
+    assert needless_rounds(told) == 1
+    staged = parse_igraph(TEXT.replace("for l in 32 {", "for l in 32 [stages=2] {"))
+    assert not any("rounds" in node.attrs for node in with_rounds(staged).body if hasattr(node, "extent"))
+
+
+NESTED = """
+hardware h { kind = cpu num_groups = 4 num_units = 1 reg_bytes = 65536 sram_bytes = 0 vector_bytes = 32 }
+igraph rows on h parallel (1, 1) {
+  size n = [1, 16]
+  size m = [1, 64]
+  x = iPointer(dram, fp32, (n, m), in)
+  y = iPointer(dram, fp32, (n, m), out)
+  a = iPointer(reg, fp32, 1)
+  for k in 16 {
+    for l in 64 {
+      move.dram.reg.fp32 a[0; (1,1); (1,1); rows :n - k; cols :m - l], \
+x[k*m + l; (1,1); (1,1); rows :n - k; cols :m - l]
+      move.reg.dram.fp32 y[k*m + l; (1,1); (1,1); rows :n - k; cols :m - l], \
+a[0; (1,1); (1,1); rows :n - k; cols :m - l]
+    }
+  }
+  for j in 32 {
+    move.dram.reg.fp32 a[0; (1,1); (1,1); rows :n - j], x[j*m; (1,1); (1,1); rows :n - j]
+    move.reg.dram.fp32 y[j*m; (1,1); (1,1); rows :n - j], a[0; (1,1); (1,1); rows :n - j]
+  }
+}
+"""
+
+
+def test_needless_rounds_of_loops_in_loops_multiply() -> None:
+    """Of neighbours the longer way counts."""
+    assert needless_rounds(parse_igraph(NESTED)) == 16 * 64
 
 
 STATIC = """

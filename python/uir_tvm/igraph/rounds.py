@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .affine import Affine, affine
 from .iops import spec_of
 from .nodes import IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
-
 
 #: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
 MOST_ROUNDS = 1 << 13
@@ -48,25 +47,30 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
 def with_rounds(graph: IGraph) -> IGraph:
     """The graph whose loops say how many of their rounds do something, for printers that end them there.
 
-    Before: ``for k in 128 { move t, x[64*k; cols :n - 64*k] }``.  After: the loop has the attribute ``rounds =
-    (n + 63) / 64``. Loops whose copies run ahead of their computation stay whole: what is ordered there is
-    counted in rounds. So do loops with products, where the unit decides: several units make one together.
+    Before: ``for k in 128 { move t, x[64*k; cols :n - 64*k] }``.  After: the loop has the attribute
+    ``rounds = (n + 63) / 64``.  Loops whose copies run ahead of their computation stay whole: what is ordered
+    there is counted in rounds.  So do loops with products, where the unit decides: several units make one
+    together.
     """
     rounds = open_rounds(graph) if graph.sizes else {}
 
-    def body(nodes: Sequence[Any]) -> list[Any]:
-        return [_saying(node, rounds.get(str(node.var)), body) if isinstance(node, Loop) else node for node in nodes]
-
-    return graph.replace(body=body(graph.body)) if rounds else graph
+    return graph.replace(body=_saying(graph.body, rounds)) if rounds else graph
 
 
-def _saying(loop: Loop, rounds: Affine | None, body: Callable[[Sequence[Any]], list[Any]]) -> Loop:
-    attrs = dict(loop.attrs)
-    if rounds is not None and not _is_staged(loop):
-        products = any(spec_of(iop).is_product for iop, _ in walk_body(loop.body))
-        if not (products and "pid" in rounds.variables()):
-            attrs[ROUNDS] = rounds
-    return Loop(loop.var, loop.extent, body(loop.body), attrs)
+def _saying(nodes: Sequence[Any], rounds: Mapping[str, Affine]) -> list[Any]:
+    out: list[Any] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            own = rounds.get(str(node.var))
+            told = {} if own is None or not _may_end(node, own) else {ROUNDS: own}
+            node = Loop(node.var, node.extent, _saying(node.body, rounds), {**node.attrs, **told})
+        out.append(node)
+    return out
+
+
+def _may_end(loop: Loop, rounds: Affine) -> bool:
+    products = any(spec_of(iop).is_product for iop, _ in walk_body(loop.body))
+    return not _is_staged(loop) and not (products and "pid" in rounds.variables())
 
 
 def _is_staged(loop: Loop) -> bool:

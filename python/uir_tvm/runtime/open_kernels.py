@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 #: Greatest values that are tried for a size that has none, where no kernel serves all: programs for larger
 #: sizes are compiled when they are called.
-LIMITS = (8192, 2048)
+LIMITS = (8192, 2048, 512)
 
 
 class OpenKernels:

@@ -185,7 +185,8 @@ def _apart(sch: Schedule, tiles: list[Any], walkers: int) -> tuple[list[Any], li
     """The loops whose iterations are numbered, and those that each unit walks.
 
     How many units there are is affine in sizes: of several open loops the first is dealt to them, with all
-    that are not open. It is numbered outside of those, so that a unit's number is parted by numbers.  Up to ``walkers`` units walk a long one together, each every so many iterations.
+    that are not open. It is numbered outside of those, so that a unit's number is parted by numbers.
+    Up to ``walkers`` units walk a long one together, each every so many iterations.
     """
     is_open = [is_open_loop(sch, loop) for loop in tiles]
     if not any(is_open):

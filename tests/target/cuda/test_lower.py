@@ -126,3 +126,45 @@ def test_a_block_of_too_many_warps_is_refused() -> None:
 )
 def test_names_become_names_of_cpp(name: str, wanted: str) -> None:
     assert identifier(name) == wanted
+
+
+#: What one lane stored is read by all in a loop, and again behind it.
+READ_BEHIND_A_LOOP = """
+igraph behind on h200 parallel (1, 1) {
+  size count = [0, 8]
+  x = iPointer(dram, fp32, 32, in)
+  y = iPointer(dram, fp32, 8, out)
+  z = iPointer(dram, fp32, 1, out)
+  s = iPointer(sram, fp32, 32)
+  t = iPointer(reg, fp32, 32)
+  a = iPointer(reg, fp32, 1)
+  b = iPointer(reg, fp32, 1)
+  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[0; (1,32); (32,1)]
+  move.reg.sram.fp32 s[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
+  for turn in 8 {
+    move.sram.reg.fp32 a[0; (1,1); (1,1); rows :count - turn], s[turn; (1,1); (1,1); rows :count - turn]
+    move.reg.dram.fp32 y[turn; (1,1); (1,1); rows :count - turn], a[0; (1,1); (1,1); rows :count - turn]
+  }
+  move.sram.reg.fp32 b[0; (1,1); (1,1)], s[5; (1,1); (1,1)]
+  move.reg.dram.fp32 z[0; (1,1); (1,1)], b[0; (1,1); (1,1)]
+}
+"""
+
+
+def test_a_loop_that_sizes_end_may_have_no_round() -> None:
+    """Then its lanes meet nowhere in it: what follows must not count on that."""
+    open_text = lower(parsed(READ_BEHIND_A_LOOP)).source
+    assert "turn < count; ++turn" in open_text
+    closed_text = lower(parsed(READ_BEHIND_A_LOOP.replace("; rows :count - turn", ""))).source
+    assert "turn < 8; ++turn" in closed_text
+    behind = [text[text.index("++turn") :].partition("\n  }\n")[2] for text in (open_text, closed_text)]
+    assert ["__syncwarp()" in text for text in behind] == [True, False]
+
+
+def test_units_that_would_walk_too_many_rounds_are_refused() -> None:
+    """Copies run ahead in this loop, so that it stays whole."""
+    text = READ_BEHIND_A_LOOP.replace("for turn in 8 {", "for turn in 8193 [stages=2] {")
+    text = text.replace("[0, 8]", "[0, 8193]")
+    with pytest.raises(CodegenError, match="walks 8193 rounds") as refused:
+        lower(parsed(text.replace("y = iPointer(dram, fp32, 8,", "y = iPointer(dram, fp32, 8193,")))
+    assert "8192 rounds" in refused.value.limit and "upper bounds" in refused.value.remedy
