@@ -89,7 +89,8 @@ def _softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
-def _layer_norm(x: np.ndarray, gain: np.ndarray, shift: np.ndarray) -> np.ndarray:
+def normalized(x: np.ndarray, gain: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Rows of mean 0 and variance 1, times a gain, and shifted."""
     centred = x - x.mean(-1, keepdims=True)
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + shift
 
@@ -120,9 +121,9 @@ OPEN: dict[str, OpenFunction] = {
         "elementwise", [("n", "m", 24), ("n", "m", 24)], _map(lambda a, b: a + b), np.add
     ),
     "softmax": OpenFunction("normalization", [("n", 3, 50)], lambda x: topi.nn.softmax(x, -1), _softmax),
-    "layer norm": OpenFunction("normalization", [("n", 96), (96,), (96,)], _layer_norm_of(1), _layer_norm),
+    "layer norm": OpenFunction("normalization", [("n", 96), (96,), (96,)], _layer_norm_of(1), normalized),
     "layer norm of two sizes": OpenFunction(
-        "normalization", [("n", "m", 40), (40,), (40,)], _layer_norm_of(2), _layer_norm
+        "normalization", [("n", "m", 40), (40,), (40,)], _layer_norm_of(2), normalized
     ),
     "sum of rows": OpenFunction("reduction", [("n", 100)], lambda x: _sum(x, 1), lambda x: x.sum(1)),
     "maxima of windows": OpenFunction(
@@ -227,6 +228,13 @@ INNER: dict[str, OpenFunction] = {
         lambda x, b: np.tanh(x + b),
         ranges={"m": (1, LONGEST)},
     ),
+    "mask of open length": OpenFunction(
+        "elementwise",
+        [("b", 1, 1, "s")],
+        _map(lambda a: (1.0 - a) * -10000.0),
+        lambda x: (1 - x) * np.float32(-10000),
+        ranges={"s": (1, LONGEST)},
+    ),
     "masked scores": OpenFunction(
         "elementwise",
         [("b", 3, "s", "s"), ("b", 1, 1, "s")],
@@ -273,7 +281,7 @@ INNER: dict[str, OpenFunction] = {
         "normalization",
         [("n", "m"), ("m",), ("m",)],
         _layer_norm_of(1),
-        _layer_norm,
+        normalized,
         ranges={"m": (1, LONGEST)},
     ),
     "sum of open rows": OpenFunction(

@@ -7,9 +7,13 @@ import os
 
 import numpy as np
 import pytest
+import tvm
+from tvm import te, tirx, topi
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.target.registry import TARGETS
 
-from tests.open_functions import FEW, INNER, KEYS, LED, LONGEST, ROUNDED, kernel_of, run_at
+from tests.open_functions import FEW, INNER, KEYS, LED, LONGEST, ROUNDED, kernel_of, normalized, run_at
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: Lengths of rows, by the greatest: one, two, around tiles, primes, the greatest; fewer on host models.
@@ -60,3 +64,26 @@ def test_closed_dimensions_may_lead(name: str, target: str) -> None:
         inputs = function.inputs({"s": length})
         found, want = run_at(kernel, inputs, function.reference(*inputs), target)
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=str(length))
+
+
+@pytest.mark.compares_itself
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_row_is_normalized_from_may_be_a_result_too(target: str) -> None:
+    """Both results share the units' loops over batches and rows, which both are open."""
+    b, s = tirx.Var("b", "int64"), tirx.Var("s", "int64")
+    x, y = te.placeholder((b, s, 24), name="x"), te.placeholder((s, 24), name="y")
+    gain, shift = te.placeholder((24,), name="gain"), te.placeholder((24,), name="shift")
+    total = te.compute(x.shape, lambda i, j, k: x[i, j, k] + y[j, k], "total")
+    func = te.create_prim_func([x, y, gain, shift, total, topi.nn.layer_norm(total, gain, shift, [2], 1e-5)])
+    func = with_sizes(func, {"b": Size("b", 1, 4096), "s": Size("s", 1, FEW)})
+    kernel = kernel_of(func, target, recipe="normalization")
+    device = tvm.cpu() if target == "uir-cpu" else tvm.ext_dev(0)
+    rng = np.random.default_rng(3)
+    for batch, length in ((1, 1), (3, 7), (2, FEW)):
+        shapes = [(batch, length, 24), (length, 24), (24,), (24,)]
+        given = [rng.uniform(-2, 2, shape).astype("float32") for shape in shapes]
+        results = [tvm.runtime.tensor(np.full(shapes[0], np.nan, "float32"), device) for _ in range(2)]
+        kernel(*(tvm.runtime.tensor(each, device) for each in given), *results)
+        want = given[0] + given[1]
+        np.testing.assert_array_equal(results[0].numpy(), want)
+        np.testing.assert_allclose(results[1].numpy(), normalized(want, *given[2:]), rtol=1e-4, atol=1e-4)

@@ -308,17 +308,23 @@ def _merge(
             "The output blocks were dealt to different numbers of units.",
             need="the same row tiles",
         )
-    for pid, lid in nests:
+    depth = [str(sch.get(loop).loop_var) for loop in sch.get_loops(roots[0].rv)].index(
+        str(sch.get(nests[0][1]).loop_var)
+    )
+    for (pid, _), root in zip(nests, roots, strict=True):
         for name in list(sch.get(pid).annotations):
             sch.unannotate(pid, name)
-        sch.unannotate(lid, LOOP)
+        # that over a unit's tiles, and those over open dimensions that it walks
+        for loop in sch.get_loops(root.rv)[1 : depth + 1]:
+            sch.unannotate(loop, LOOP)
     lid = sch.merge(*[lid for _, lid in nests])
-    pid = sch.get_loops(roots[0].rv)[0]
+    pid, *walked = sch.get_loops(roots[0].rv)[: depth + 1]
     if isinstance(num_units, Choice):
         outer[PARALLEL] = num_units.rv
     for name, given in outer.items():
         sch.annotate(pid, name, given)
-    sch.annotate(lid, LOOP, 1)
+    for loop in walked:
+        sch.annotate(loop, LOOP, 1)
     return Nest(pid, lid, tuple(roots))
 
 
