@@ -145,6 +145,9 @@ def print_specialized(report: dict[str, Any]) -> None:
         for row in later:
             text = f"  {row['kernel']} is compiled for the sizes of a call: {row['reason'].splitlines()[0]}"
             OUT.print(text, style="yellow", markup=False, highlight=False)
+        for kernel, conditions in program["variants"].items():
+            text = f"  {kernel} has variants for {'; '.join(conditions)}"
+            OUT.print(text, markup=False, highlight=False)
     if rows:
         OUT.print(table_of(rows))
     if "file" in report:

@@ -17,6 +17,7 @@ from tvm.tirx import compilation_pipeline as tir_pipeline
 from . import target_facts, threads
 from .device.device_kernel import DeviceKernel
 from .target import host_side, registry
+from .target.handing_over import handing_over
 from .target.record import TargetRecord
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
             registry.place_of(target).say()
             records[gvar] = compile_kernel(func, target, gvar.name_hint)
     for ahead in COMPILE_AHEAD.values():
-        ahead(records.values())
+        ahead(
+            [each for record in records.values() for each in (record, *(v.record for v in record.variants))]
+        )
     lowered: dict[Any, tirx.PrimFunc] = {}
     alone = len(mod.functions) == 1
     for gvar, record in records.items():
@@ -93,10 +96,11 @@ def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str
     if record.refusal is not None:
         made = {} if place.device == "cpu" else host_side.on_host(func, symbol)
     elif isinstance(record.lowered, DeviceKernel):
-        made = host_side.launching(func, symbol, record.lowered, place)
+        made = host_side.launching(func, symbol, record.lowered, place, record.handed)
     else:
         # what was made before was made for the target without its host
-        made = {symbol: record.lowered.with_attr("target", func.attrs["target"])}
+        whole = handing_over(record.lowered, record.handed)
+        made = {symbol: whole.with_attr("target", func.attrs["target"])}
     return {name if key == symbol else key: value for key, value in made.items()}
 
 

@@ -24,11 +24,13 @@ from tvm_ffi import serialization
 
 from . import environment
 from .cache import Cache
+from .igraph.space import Size
+from .igraph.tir_sizes import narrowed
 from .optimize import Optimized
 from .optimize.kept_step import KeptStep
 from .options import CompileOptions
 from .refusal import Attempt
-from .stages import KernelRecord, StageContext
+from .stages import KernelRecord, StageContext, Variant
 from .target_facts import records
 
 log = logging.getLogger(__name__)
@@ -114,7 +116,16 @@ def find(key: bytes, func: tirx.PrimFunc, options: CompileOptions) -> KernelReco
     if record is None:
         return None
     _remember(key, record)
-    return attrs.evolve(record, products={**record.products, "prim_func": func}, kept=kept)
+    return _about(record, func, kept)
+
+
+def _about(record: KernelRecord, func: tirx.PrimFunc, kept: str) -> KernelRecord:
+    """A record that was kept, of this function; so are its variants."""
+    variants = tuple(
+        attrs.evolve(each, record=_about(each.record, narrowed(func, each.sizes), kept))
+        for each in record.variants
+    )
+    return attrs.evolve(record, products={**record.products, "prim_func": func}, kept=kept, variants=variants)
 
 
 def keep(key: bytes, record: KernelRecord, options: CompileOptions) -> None:
@@ -145,43 +156,59 @@ def _remember(key: bytes, record: KernelRecord) -> None:
 
 def _written(record: KernelRecord) -> bytes:
     """A record as text; the source is made again of the graph, which takes as long as reading it."""
+    return json.dumps(_plain(record)).encode()
+
+
+def _plain(record: KernelRecord) -> dict[str, Any]:
     products = record.products
-    return json.dumps(
-        {
-            "name": record.name,
-            "hero": record.hero,
-            "recipe": record.recipe,
-            "lacked_room": record.lacked_room,
-            "attempts": [attempt.to_json() for attempt in record.attempts],
-            "steps": [attrs.asdict(KeptStep.of(step)) for step in record.steps],
-            "tir": tvm.ir.save_json(products["tir"]),
-            "igraph": products["igraph"].to_json(),
-            "optimize": products["optimize"].graph.to_json(),
-        }
-    ).encode()
+    return {
+        "name": record.name,
+        "hero": record.hero,
+        "recipe": record.recipe,
+        "lacked_room": record.lacked_room,
+        "attempts": [attempt.to_json() for attempt in record.attempts],
+        "steps": [attrs.asdict(KeptStep.of(step)) for step in record.steps],
+        "tir": tvm.ir.save_json(products["tir"]),
+        "igraph": products["igraph"].to_json(),
+        "optimize": products["optimize"].graph.to_json(),
+        "variants": [
+            {
+                "sizes": [[str(s.name), s.low, s.high, s.multiple_of] for s in each.sizes],
+                "record": _plain(each.record),
+            }
+            for each in record.variants
+        ],
+    }
 
 
 def _read(content: bytes) -> KernelRecord | None:
     """A record of its text; None where that is of no use."""
     try:
-        data: Mapping[str, Any] = json.loads(content)
-        graph = serialization.from_json_graph_str(data["optimize"])
-        products = {
-            "tir": tvm.ir.load_json(data["tir"]),
-            "igraph": serialization.from_json_graph_str(data["igraph"]),
-            "optimize": Optimized(graph, tuple(KeptStep(**step) for step in data["steps"])),
-        }
-        return KernelRecord(
-            data["name"],
-            data["hero"],
-            data["recipe"],
-            products,
-            attempts=tuple(Attempt(**attempt) for attempt in data["attempts"]),
-            lacked_room=data["lacked_room"],
-        )
+        return _made_of(json.loads(content))
     except Exception as error:  # TVM's reader raises whatever its C++ throws
         log.info("a kept kernel is made anew: %s", error)
         return None
+
+
+def _made_of(data: Mapping[str, Any]) -> KernelRecord:
+    graph = serialization.from_json_graph_str(data["optimize"])
+    products = {
+        "tir": tvm.ir.load_json(data["tir"]),
+        "igraph": serialization.from_json_graph_str(data["igraph"]),
+        "optimize": Optimized(graph, tuple(KeptStep(**step) for step in data["steps"])),
+    }
+    return KernelRecord(
+        data["name"],
+        data["hero"],
+        data["recipe"],
+        products,
+        attempts=tuple(Attempt(**attempt) for attempt in data["attempts"]),
+        lacked_room=data["lacked_room"],
+        variants=tuple(
+            Variant(tuple(Size(*size) for size in each["sizes"]), _made_of(each["record"]))
+            for each in data["variants"]
+        ),
+    )
 
 
 @functools.cache

@@ -88,7 +88,18 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
     attempts = [attempt.to_json() for attempt in record.attempts]
     phases, code = record.num_phases, _code_of(record)
     return KernelInfo(
-        name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts, record.kept
+        name,
+        record.hero,
+        record.recipe,
+        why,
+        texts,
+        seconds,
+        phases,
+        steps,
+        code,
+        attempts,
+        record.kept,
+        [variant.to_json() for variant in record.variants],
     )
 
 

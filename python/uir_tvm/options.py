@@ -182,6 +182,9 @@ class CompileOptions:
     specialize : sequence of mapping of str to int
         For a model that leaves sizes open: sizes of all its symbols, for each of which it is compiled at once
         (``[{"n": 1}, {"n": 128}]``). A `SpecializedExecutable` with these can be saved.
+    variants : bool
+        Whether kernels for all sizes have variants for parts of them where these are faster (on by default;
+        `uir_tvm.variants`).
     kernel_cache : str
         Where kernels that were compiled before are found again (`uir_tvm.kernel_cache`): on ``disk`` and in
         memory, in the ``memory`` of this process alone, or nowhere (``off``); default: ``UIR_KERNEL_CACHE``,
@@ -233,3 +236,4 @@ class CompileOptions:
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False
     fuse: bool = True
+    variants: bool = True

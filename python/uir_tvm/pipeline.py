@@ -41,6 +41,7 @@ from .stages import (
     dump,
     given_igraph,
 )
+from .variants import variants_of
 
 if TYPE_CHECKING:
     from .schedule.driver import Candidate
@@ -244,15 +245,20 @@ def _best(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecor
 def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
     """The record that is kept of this kernel; else what recipes make, which is kept."""
     key = kernel_cache.key_of(func, label, context)
-    if key is None:
-        return _made(func, label, context)
-    start, record = time.perf_counter(), kernel_cache.find(key, func, context.options)
+    start = time.perf_counter()
+    record = None if key is None else kernel_cache.find(key, func, context.options)
     if record is None:
         record = _made(func, label, context)
-        kernel_cache.keep(key, record, context.options)
+        if record.refusal is None:
+            record.variants = variants_of(record, context, lambda given, name: _made(given, name, context))
+        if key is not None:
+            kernel_cache.keep(key, record, context.options)
         return record
     record.seconds = {"kept": time.perf_counter() - start}
-    return _through(record, context, STAGES[-1:]) if STAGES[-1].name not in record.products else record
+    for each in (record, *(variant.record for variant in record.variants)):
+        if STAGES[-1].name not in each.products:
+            _through(each, context, STAGES[-1:])
+    return record
 
 
 def _made(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:

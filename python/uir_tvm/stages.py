@@ -24,6 +24,8 @@ from .dump_files import write_dump
 from .errors import ArtifactError, first_line
 from .frontend.from_kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
+from .igraph.space import Size
+from .igraph.tir_sizes import TIMES
 from .options import CompileOptions
 from .refusal import Attempt, Refusal
 
@@ -63,6 +65,13 @@ class KernelRecord:
     kept: str = ""
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
+    #: Kernels for parts of its sizes: a launch takes the first whose sizes are those of the call, else this.
+    variants: tuple[Variant, ...] = ()
+
+    @property
+    def handed(self) -> list[tuple[tuple[Size, ...], Any]]:
+        """Sizes of each variant, and what is handed to TVM's code generation, in the order of a launch."""
+        return [(each.sizes, each.record.lowered) for each in self.variants if each.record.refusal is None]
 
     @property
     def fallback(self) -> str:
@@ -97,6 +106,39 @@ class KernelRecord:
     def lowered(self) -> Any:
         """What is handed to TVM's code generation."""
         return self.products.get("source", self.products["prim_func"])
+
+
+@attrs.frozen
+class Variant:
+    """A kernel for a part of the sizes of another, proved for these alone.
+
+    Parameters
+    ----------
+    sizes : tuple of Size
+        The ranges in which a launch takes it: of variables of the function's shapes, or of products of them.
+    record : KernelRecord
+        It has no variants itself.
+    """
+
+    sizes: tuple[Size, ...]
+    record: KernelRecord
+
+    @property
+    def condition(self) -> str:
+        """When a launch takes it, as text."""
+        return " and ".join(map(_condition, self.sizes))
+
+    def to_json(self) -> dict[str, str]:
+        """What reports say of it."""
+        return {"kernel": self.record.name, "condition": self.condition, "recipe": self.record.recipe}
+
+
+def _condition(size: Size) -> str:
+    name = str(size.name).replace(TIMES, " * ")
+    if size.low == size.high:
+        return f"{name} == {size.low}"
+    divided = f" and {name} % {size.multiple_of} == 0" if size.multiple_of > 1 else ""
+    return f"{size.low} <= {name} <= {size.high}{divided}"
 
 
 @attrs.frozen

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import tvm
@@ -12,6 +10,7 @@ import tvm_ffi
 from tvm.script import tirx as T
 from uir_tvm import pipeline
 from uir_tvm.errors import DeviceError, IGraphError, SizeError
+from uir_tvm.stages import KernelRecord
 from uir_tvm.target import registry
 from uir_tvm.target.device_module import device_module
 
@@ -113,7 +112,7 @@ def told_rows(x_handle: T.handle, y_handle: T.handle, n: T.int32) -> None:
 
 def built(func: object, row: DeviceTarget, monkeypatch: pytest.MonkeyPatch) -> tvm.runtime.Module:
     """What TVM builds of a function whose kernel is that of the graph."""
-    made = SimpleNamespace(refusal=None, lowered=printed(row, BY_NAME["exp_of_rows"]), fallback="")
+    made = KernelRecord("main", products={"prim_func": func, "source": printed(row, BY_NAME["exp_of_rows"])})
     monkeypatch.setattr(pipeline, "compile_kernel", lambda *_: made)
     monkeypatch.setattr("uir_tvm.integration.COMPILE_AHEAD", {})
     return tvm.compile(func, target=row.target())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from ..bound_kernel import symbols_in
+from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import IGraphError
 from .space import Size
 
-#: A function's attribute: what is known of its sizes, by the variable's name: (least, greatest, divisor).
+#: A function's attribute: what is known of its sizes, by the variable's name: (least, greatest, divisor).  It
+#: may speak of products of sizes (`product_of`) too.
 SIZES = "uir.sizes"
 #: Relax's attributes for the greatest and the least value of a variable, by its name.
 UPPER, LOWER = "tir_var_upper_bound", "tir_var_lower_bound"
@@ -90,6 +92,53 @@ def product_of(one: Size, other: Size) -> Size:
         high,
         int(one.multiple_of) * int(other.multiple_of),
     )
+
+
+def known_product(func: tirx.PrimFunc, one: Size, other: Size) -> Size:
+    """The product of two sizes of a function, within what its attribute says of it."""
+    product = product_of(one, other)
+    given = dict((func.attrs or {}).get(SIZES) or {}).get(str(product.name))
+    if given is None:
+        return product
+    low, high, multiple = map(int, given)
+    low, high = max(low, int(product.low)), min(high, int(product.high))
+    return Size(str(product.name), low, high, math.lcm(multiple, int(product.multiple_of)))
+
+
+def narrowed(func: tirx.PrimFunc, sizes: Iterable[Size]) -> tirx.PrimFunc:
+    """The function for a part of its sizes: ranges of variables, or of products of them (`product_of`).
+
+    A variable of one value is a number from then on.
+    """
+    given = {str(size.name): size for size in sizes}
+    variables = {str(size.name): variable for variable, size in sizes_of(func).items()}
+    alone = {name for name, size in given.items() if size.low == size.high and name in variables}
+    numbers = {variables[n]: tirx.IntImm(variables[n].ty.dtype, int(given[n].low)) for n in alone}
+    known = {str(size.name): size for size in sizes_of(func).values()} | given
+    rows = {n: [s.low, s.high, s.multiple_of] for n, s in known.items() if n not in alone}
+    kept = {n: row for n, row in dict((func.attrs or {}).get(SIZES) or {}).items() if n not in alone}
+    bound = bound_kernel(func, numbers) if numbers else func
+    return bound.with_attr(SIZES, {**kept, **rows}) if symbols_in(bound) else bound
+
+
+def condition_of(func: tirx.PrimFunc, sizes: Iterable[Size]) -> Any:
+    """Whether sizes of a call lie within ranges, as an expression of the variables of a function's shapes."""
+    sizes = list(sizes)
+    values = launch_sizes(func, [str(size.name) for size in sizes])
+    parts: list[Any] = []
+    for size in sizes:
+        value, (low, high, step) = values[str(size.name)], (int(size.low), int(size.high), size.multiple_of)
+        if low == high:
+            parts.append(tirx.EQ(value, tirx.const(low, "int64")))
+            continue
+        parts.append(value <= tirx.const(high, "int64"))
+        if low > 0:
+            parts.append(value >= tirx.const(low, "int64"))
+        if step > 1:
+            parts.append(
+                tirx.EQ(tirx.floormod(value, tirx.const(int(step), "int64")), tirx.const(0, "int64"))
+            )
+    return functools.reduce(tirx.And, parts)
 
 
 def factored(sizes: Mapping[str, int], known: Collection[str]) -> dict[str, int]:

@@ -38,6 +38,13 @@ class KernelInfo:
     attempts: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
     #: Where it was found again: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
     kept: str = ""
+    #: Its variants in the order in which a launch asks for them: ``kernel``, ``condition``, ``recipe``.
+    variants: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
+
+
+def conditions_of(kernels: Iterable[KernelInfo]) -> dict[str, list[str]]:
+    """Of each kernel that has variants, when a launch takes them."""
+    return {each.name: [str(row["condition"]) for row in each.variants] for each in kernels if each.variants}
 
 
 @attrs.frozen

@@ -24,7 +24,6 @@ from ..open_size import AnySize, OpenSize
 from ..options import CompileOptions
 from ..size_space import SizeSpace
 from .kernels_by_sizes import enter
-from .one_value import with_one_value
 
 log = logging.getLogger(__name__)
 
@@ -107,15 +106,11 @@ class OpenKernels:
         """The same, with sizes up to these alone."""
         is_open = bool(symbols_in(function))
         if name not in self.records:
-            given, sizes = function.with_attr("target", self._target), {}
+            given = function.with_attr("target", self._target)
             if is_open:
-                sizes = self._sizes(name, limits or {})
-                given = with_sizes(given, sizes)
+                given = with_sizes(given, self._sizes(name, limits or {}))
             with pipeline.recording(self._options):
-                record = pipeline.try_kernel(given, self._target, name)
-                if is_open and record.refusal is None:
-                    record = with_one_value(record, function, sizes, self._target)
-                self.records[name] = record
+                self.records[name] = pipeline.try_kernel(given, self._target, name)
         record = self.records[name]
         refusal = record.refusal
         if not is_open or refusal is None:

@@ -12,6 +12,7 @@ from ..errors import FrontendError, NotCompiledError, SizeError
 from ..saved_sizes import condition_text, holds, readable
 from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
 from .executable import Executable
+from .model_info import conditions_of
 from .sized_executable import HeldMemory, SizedExecutable
 from .stored_kernel import StoredKernel, loaded, stored
 from .symbolic_programs import SizedProgram, SymbolicProgram
@@ -117,6 +118,7 @@ class StoredProgram:
             "kernels_for_all_sizes": self.counts["kernels_for_all_sizes"],
             "library": self.counts["library"],
             "kernels_by_sizes": later,
+            "variants": conditions_of(self.executable.info.kernels),
         }
 
 

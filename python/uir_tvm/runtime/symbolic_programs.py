@@ -114,6 +114,11 @@ class SymbolicProgram:
             "kernels_for_all_sizes": len(graph.kernels),
             "library": len(graph.library_ops),
             "kernels_by_sizes": later,
+            "variants": {
+                name: [each.condition for each in record.variants]
+                for name, record in self.whole.kernels.records.items()
+                if record.variants
+            },
         }
 
 

@@ -25,7 +25,7 @@ from tvm.ir import TensorLoad
 from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi.structural import structural_map
 
-from ..igraph.tir_sizes import SIZES, product_of, sizes_of, with_sizes
+from ..igraph.tir_sizes import SIZES, known_product, product_of, sizes_of
 from .blocks import collect
 from .make_tir import changed, with_body
 
@@ -97,7 +97,7 @@ class _SizePair:
 
     def joined(self) -> tirx.PrimFunc:
         """The function with one dimension in the place of both."""
-        product = product_of(sizes_of(self.func)[self.first], sizes_of(self.func)[self.second])
+        product = known_product(self.func, *(sizes_of(self.func)[each] for each in (self.first, self.second)))
         variable = tvm.ir.Var(str(product.name), str(self.first.ty.dtype))
         buffers = {b: self._flattened(b, variable) for b in self._buffers() if self._place(b) is not None}
         root = self.func.body.block
@@ -109,12 +109,12 @@ class _SizePair:
         )
         realize = SBlockRealize(list(self.func.body.iter_values), self.func.body.predicate, block)
         params = [buffers.get(p, p) for p in self.func.params]
-        known = {str(size.name): size for size in sizes_of(self.func).values()}
-        known = {n: s for n, s in known.items() if n not in (self.first.name, self.second.name)}
-        made = tirx.PrimFunc(params, realize, self.func.ret_type, self.func.attrs)
-        if SIZES in (self.func.attrs or {}):
-            made = made.without_attr(SIZES)
-        return with_sizes(made, {**known, str(product.name): product})
+        known = {str(size.name): size for size in (*sizes_of(self.func).values(), product)}
+        rows = {name: [size.low, size.high, size.multiple_of] for name, size in known.items()}
+        # what is known of products of more of them is for when they are joined
+        rows = {**dict((self.func.attrs or {}).get(SIZES) or {}), **rows}
+        left = {n: row for n, row in rows.items() if n not in (self.first.name, self.second.name)}
+        return tirx.PrimFunc(params, realize, self.func.ret_type, self.func.attrs).with_attr(SIZES, left)
 
     # -- what there is ----------------------------------------------------------------------------
     def _nests(self) -> list[_Nest] | None:

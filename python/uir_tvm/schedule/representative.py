@@ -34,7 +34,7 @@ class _Numbers:
     def of(self, func: tirx.PrimFunc) -> dict[Any, int]:
         known = getattr(self._last, "known", None)
         if known is None or not func.same_as(known[0]):
-            inner = _inner(func)
+            inner = inner_sizes(func)
             numbers = {
                 variable: _bounded(size) if variable in inner else representative(size)
                 for variable, size in sizes_of(func).items()
@@ -74,7 +74,7 @@ def _bounded(size: Size) -> int:
     return max(int(size.high), 1) if size.high < MOST else representative(size)
 
 
-def _inner(func: tirx.PrimFunc) -> set[Any]:
+def inner_sizes(func: tirx.PrimFunc) -> set[Any]:
     """The sizes in dimensions of parameters that others are outside of."""
     found: set[Any] = set()
     for param in func.params:

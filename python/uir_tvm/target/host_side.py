@@ -4,6 +4,7 @@
     NAME                 takes tensors of the device, calls NAME_kernel of the runtime module with them, and
                          with the kernel's sizes: variables of the tensors' shapes, or numbers that it takes
     NAME_kernel          carries the kernel's source to `target.build.ext_dev`, which makes that module
+    NAME_..._kernel      the same of each variant: NAME asks at the call for which its sizes are
 
 and for a function that the device does not take
 
@@ -24,7 +25,8 @@ from tvm.ir import PointerType, PrimType
 from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..device.device_kernel import DeviceKernel
-from ..igraph.tir_sizes import launch_sizes
+from ..igraph.space import Size
+from ..igraph.tir_sizes import condition_of, launch_sizes
 from .device_module import CONSTRUCTOR, saved
 from .place import Place
 from .registry import host_of
@@ -43,7 +45,13 @@ DEVICE_KERNEL_LAUNCH = 2
 TO_HOST, FROM_HOST = "uir.runtime.to_host", "uir.runtime.from_host"
 
 
-def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place) -> dict[str, tirx.PrimFunc]:
+def launching(
+    func: tirx.PrimFunc,
+    name: str,
+    kernel: DeviceKernel,
+    place: Place,
+    variants: Sequence[tuple[Sequence[Size], DeviceKernel]] = (),
+) -> dict[str, tirx.PrimFunc]:
     """The functions that stand for a kernel, by name.
 
     Parameters
@@ -52,6 +60,8 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
         The function that the kernel was made of: its parameters and attributes are kept.
     name : str
         Its global symbol.
+    variants : sequence
+        Ranges of sizes, each with the kernel that a call within them takes instead: the first that fits.
 
     Raises
     ------
@@ -59,22 +69,33 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
         The kernel has a size that is neither a variable of the function's nor a product of some.
     """
     entry = f"{name}_kernel"
+    made = {entry: _carrier(entry, kernel, place)}
+    chosen = _launch(func, entry, kernel, bool(kernel.sizes))
+    for sizes, variant in reversed(variants):
+        own = f"{name}{variant.name.removeprefix(kernel.name)}_kernel"
+        made[own] = _carrier(own, variant, place)
+        chosen = tirx.IfThenElse(condition_of(func, sizes), _launch(func, own, variant, True), chosen)
+    return {name: _host_function(func, chosen), **made}
+
+
+def _launch(func: tirx.PrimFunc, entry: str, kernel: DeviceKernel, is_open: bool) -> tirx.Evaluate:
+    """The call of the runtime module's function; where sizes are open these are the numbers that it takes."""
     launched = launch_sizes(func, [str(size.name) for size in kernel.sizes])
-    tensors = (
-        [param for param in func.params if tirx.buffer.is_buffer_var(param)] if kernel.sizes else func.params
-    )
-    call = tirx.Evaluate(_packed(entry, *tensors, *launched.values()))
-    row = kernel.metadata(entry, saved(kernel, place))
-    carrier = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
+    tensors = [param for param in func.params if tirx.buffer.is_buffer_var(param)] if is_open else func.params
+    return tirx.Evaluate(_packed(entry, *tensors, *launched.values()))
+
+
+def _carrier(entry: str, kernel: DeviceKernel, place: Place) -> tirx.PrimFunc:
+    """The function that carries a kernel's source."""
+    return tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
         {
             "global_symbol": entry,
             "target": tvm.target.Target({"kind": KIND, "keys": ["uir"], "model": kernel.hardware}),
             "calling_conv": DEVICE_KERNEL_LAUNCH,
-            METADATA: json.dumps(row),
+            METADATA: json.dumps(kernel.metadata(entry, saved(kernel, place))),
             SOURCE: kernel.source,
         }
     )
-    return {name: _host_function(func, call), entry: carrier}
 
 
 def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:

@@ -54,6 +54,9 @@ class TargetRecord:
         Names of those places that are none of a host model.
     space : Part
         How kernels are tiled (`uir_tvm.schedule.tile_facts.TileSpace`); None: as for a CPU.
+    size_ranges : Part
+        For which parts of their sizes kernels have variants (`uir_tvm.schedule.size_ranges.SizeRanges`);
+        None: for none but those that a recipe names.
     product_space : Part
         How units share tiles of products, where they can
         (`uir_tvm.schedules.contraction.shared_product.ProductSpace`).
@@ -96,6 +99,7 @@ class TargetRecord:
     devices: tuple[str, ...] = ()
     rank: int = 100
     space: Part = None
+    size_ranges: Part = None
     product_space: Part = None
     attention_space: Part = None
     device: Part = None

@@ -24,6 +24,7 @@ TARGET = register_target(
         places=".places:PLACES",
         devices=("npu",),
         space=".tiles:TILES",
+        size_ranges=".tiles:SIZE_RANGES",
         attention_space=".tiles:ATTENTION",
         device=".device:DEVICE",
         library=".library:TABLE",

@@ -58,7 +58,8 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
 
     def pipe(name: str) -> Pipe:
         row = costs.PIPES[name]
-        head = row.head + row.head_per_block * counts.units
+        # where there are more groups than cores, as many blocks as cores deal them among themselves
+        head = row.head + row.head_per_block * min(counts.units, int(hw.num_groups))
         return Pipe(row.bytes_per_cycle * clock, row.start / clock, head / clock, row.row / clock)
 
     def vector(row: IOpCounts) -> tuple[float, float]:

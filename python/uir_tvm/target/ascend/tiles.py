@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ...schedule.size_ranges import SizeRanges
 from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
 
@@ -29,4 +30,9 @@ TILES = TileSpace(
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.
 ATTENTION = AttentionSpace(
     rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35, part_keys=128
+)
+#: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
+#: there cost.
+SIZE_RANGES = SizeRanges(
+    rows=(8, 32, 64, 256, 1024), lengths=(64, 128, 256, 1024), rows_by_length=(16, 64), most=12
 )

@@ -24,6 +24,7 @@ TARGET = register_target(
         places=".places:PLACES",
         devices=("mlu",),
         space=".tiles:TILES",
+        size_ranges=".tiles:SIZE_RANGES",
         product_space=".tiles:PRODUCTS",
         attention_space=".tiles:ATTENTION",
         device=".device:DEVICE",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ...schedule.size_ranges import SizeRanges
 from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
 from ...schedules.contraction.shared_product import ProductSpace, ProductTile
@@ -46,4 +47,9 @@ PRODUCTS = ProductSpace(
 #: sharing keys in SRAM is less than what their meetings and the second copy cost.
 ATTENTION = AttentionSpace(
     rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6, part_keys=128
+)
+#: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
+#: there cost.
+SIZE_RANGES = SizeRanges(
+    rows=(8, 16, 64, 256, 1024), lengths=(64, 128, 256, 1024), rows_by_length=(16, 64), most=12
 )

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for all sizes that hand over to a faster one where a size has one value."""
+"""Attention with an open number of queries hands over to a kernel of its own where there is one."""
 
 from __future__ import annotations
 
 import pathlib
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-import tvm
 import uir_tvm
 from torch import Tensor, nn
 from torch.export import Dim
-from tvm.script import tirx as T
 from uir_tvm.errors import SizeError
-from uir_tvm.runtime.one_value import handing_over
 
 
 class Attention(nn.Module):
@@ -49,32 +45,13 @@ def test_one_query_has_a_kernel_of_its_own(heads: int, batches: bool, tmp_path: 
         given = model.inputs(*shape)
         torch.testing.assert_close(exe(*given), model(*given), rtol=1e-4, atol=1e-5)
     report = exe.report()
+    (conditions,) = report["programs"][0]["variants"].values()
+    assert [each.partition(" ")[2] for each in conditions] == ["== 1"]
     assert report["compiled"] == 1 and not report["programs"][0]["kernels_by_sizes"]
     loaded = uir_tvm.load(exe.save(tmp_path / "attention.uir"))
+    assert loaded.report()["programs"][0]["variants"] == report["programs"][0]["variants"]
     for shape in shapes:
         given = model.inputs(*shape)
         torch.testing.assert_close(loaded(*given), exe(*given), rtol=0, atol=0)
     with pytest.raises(SizeError):
         exe(*model.inputs(4, 129))
-
-
-@T.prim_func(s_tir=True)
-def whole(x: T.Buffer(("n", 4), "float32"), y: T.Buffer(("n", 4), "float32")) -> None:
-    for i, j in T.grid(x.shape[0], 4):
-        y[i, j] = x[i, j] * T.float32(2)
-
-
-@T.prim_func(s_tir=True)
-def alone(a: T.Buffer((1, 4), "float32"), b: T.Buffer((1, 4), "float32")) -> None:
-    for j in range(4):
-        b[0, j] = a[0, j] + T.float32(100)
-
-
-def test_the_value_alone_runs_the_other_body() -> None:
-    """Two bodies that differ, so that each result says which one ran."""
-    made = handing_over(whole, alone, "n", 1)
-    run = tvm.compile(tvm.IRModule({"main": made.with_attr("global_symbol", "main")}), target="llvm")["main"]
-    for rows in (1, 2, 3):
-        x, y = np.ones((rows, 4), "float32"), tvm.runtime.empty((rows, 4), "float32")
-        run(tvm.runtime.tensor(x), y)
-        assert (y.numpy() == (101 if rows == 1 else 2)).all()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For which parts of its sizes a kernel may have variants, by what a kind of hardware says.
+
+A schedule is made for the greatest row and for a usual number of them.  Shorter rows then compute with
+columns that are not there, and fewer rows do not fill all units: these are other schedules of one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+from tvm import tirx
+
+from ..igraph import HardwareModel
+from ..igraph.space import Size
+from ..igraph.tir_sizes import sizes_of
+from ..target_facts import Facts
+from .begin import begin
+from .representative import inner_sizes
+
+
+@attrs.frozen
+class SizeRanges:
+    """The borders of one kind of hardware, ascending.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Numbers of rows up to which there may be a variant, where a kernel's rows all have one length.
+    lengths : tuple of int
+        Lengths of rows up to which there may be one.
+    rows_by_length : tuple of int
+        In the place of ``rows`` where lengths are open too.
+    most : int
+        Most variants of a kernel.
+    gain : float
+        How many times as long the kernel that would run otherwise must take, by the model.
+    whole_tiles : bool
+        Whether instructions compute with whole tiles, of which the ends of short rows are not there.
+    """
+
+    rows: tuple[int, ...]
+    lengths: tuple[int, ...]
+    rows_by_length: tuple[int, ...]
+    most: int = 6
+    gain: float = 1.05
+    whole_tiles: bool = True
+
+
+#: Kind of hardware -> its borders (`uir_tvm.target.record`).
+SIZE_RANGES: Mapping[str, SizeRanges] = Facts("size_ranges")
+
+
+def size_ranges(func: tirx.PrimFunc, hw: HardwareModel, space: SizeRanges) -> list[tuple[Size, ...]]:
+    """Parts of a function's sizes, each within all that come after it where it meets them.
+
+    They are of the sizes that recipes see: of products where dimensions are walked together.  A part has the
+    least values of the whole: a launch takes the first part that a call lies in.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        With open sizes.
+    hw : HardwareModel
+    space : SizeRanges
+        Which borders are worth trying.
+    """
+    begun = begin(func, hw)
+    known, inner = sizes_of(begun), inner_sizes(begun)
+    lengths = [size for variable, size in known.items() if variable in inner]
+    rows = [size for variable, size in known.items() if variable not in inner]
+    longest = [_up_to(size, space.lengths) for size in lengths[:1]]
+    most = [_up_to(size, space.rows_by_length if lengths else space.rows) for size in rows[:1]]
+    parts: list[tuple[Size, ...]] = []
+    for length in [*(longest[0] if longest else []), None]:
+        for count in [*(most[0] if most else []), None]:
+            part = tuple(size for size in (length, count) if size is not None)
+            if part:
+                parts.append(part)
+    return parts
+
+
+def _up_to(size: Size, borders: tuple[int, ...]) -> list[Size]:
+    """The size up to each border that it may exceed."""
+    step, low = int(size.multiple_of), int(size.low)
+    least = max(-(-low // step) * step, step)
+    highs = dict.fromkeys(border // step * step for border in borders)
+    return [Size(str(size.name), low, high, step) for high in highs if least <= high < size.high]

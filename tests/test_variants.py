@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variants of a kernel for parts of its sizes: right at every border, proved under their ranges, kept and saved."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import tvm
+from tvm import te, tirx, topi
+from tvm.s_tir import Schedule
+from uir_tvm import CompileOptions, kernel_cache, pipeline, variants
+from uir_tvm.errors import VerifyError
+from uir_tvm.igraph import IGraph, interpreter
+from uir_tvm.igraph.nodes import map_iops
+from uir_tvm.igraph.rewrite import map_slices
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
+from uir_tvm.runtime.modelled import recording
+from uir_tvm.schedule.begin import begin
+from uir_tvm.schedule.driver import run_recipe
+from uir_tvm.schedule.size_ranges import SizeRanges, size_ranges
+from uir_tvm.stages import KernelRecord
+from uir_tvm.verify import verify
+
+from tests.device_targets import DEVICE_TARGETS
+
+TARGETS = {"uir-cpu": tvm.target.Target("uir-cpu"), **{row.name: row.target() for row in DEVICE_TARGETS}}
+#: Whatever the model says of them, so that there are variants on every target.
+RANGES = SizeRanges(rows=(4, 9), lengths=(10,), rows_by_length=(3,), gain=0.0)
+
+
+@pytest.fixture(autouse=True)
+def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ("cpu", "cuda", "ascend", "bang")
+    monkeypatch.setattr(variants, "SIZE_RANGES", dict.fromkeys(kinds, RANGES))
+    monkeypatch.setattr(variants, "_same_schedule", lambda *_: False)
+
+
+def rows_of_softmax() -> tirx.PrimFunc:
+    """Softmax of some rows of 24."""
+    x = te.placeholder((tirx.Var("n", "int64"), 24), name="x")
+    func = te.create_prim_func([x, topi.nn.softmax(x, -1)]).with_attr("global_symbol", "softmax")
+    return with_sizes(func, {"n": Size("n", 0, 200)})
+
+
+def open_sums() -> tirx.PrimFunc:
+    """Sums of rows of open length, of which there are n."""
+    x = te.placeholder((tirx.Var("n", "int64"), tirx.Var("s", "int64")), name="x")
+    func = te.create_prim_func([x, topi.sum(x, 1)]).with_attr("global_symbol", "sums")
+    return with_sizes(func, {"n": Size("n", 1, 50), "s": Size("s", 1, 40)})
+
+
+def compiled(func: tirx.PrimFunc, target: str, **options: Any) -> KernelRecord:
+    with pipeline.recording(CompileOptions(**options)):
+        return pipeline.compile_kernel(func.with_attr("target", TARGETS[target]), TARGETS[target])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_both_sides_of_every_border(target: str, tmp_path: pathlib.Path) -> None:
+    """Results are those of the interpreter on the whole kernel's graph; so are those of a saved module.
+
+    Where launches are timed they say which kernel ran.
+    """
+    with pipeline.recording() as records:
+        built = tvm.tirx.build(tvm.IRModule({"softmax": rows_of_softmax()}), target=TARGETS[target])
+    (record,) = records.values()
+    assert [each.condition for each in record.variants] == ["0 <= n <= 4", "0 <= n <= 9"]
+    built.export_library(path := str(tmp_path / "softmax.so"))
+    loaded = tvm.runtime.load_module(path)
+    device = tvm.cpu() if target == "uir-cpu" else tvm.ext_dev(0)
+    rng = np.random.default_rng(5)
+    for rows, kernel in {
+        1: "softmax_n_4",
+        4: "softmax_n_4",
+        5: "softmax_n_9",
+        9: "softmax_n_9",
+        10: "softmax",
+    }.items():
+        x = rng.standard_normal((rows, 24), "float32")
+        (wanted,) = interpreter.run(record.igraph, x, sizes={"n": rows})
+        for module in (built, loaded) if rows in (4, 10) else (built,):
+            y = tvm.runtime.tensor(np.full((rows, 24), np.nan, "float32"), device)
+            with recording() as noted:
+                module["softmax"](tvm.runtime.tensor(x, device), y)
+            np.testing.assert_allclose(y.numpy().reshape(-1), wanted.reshape(-1), rtol=2e-6, atol=1e-7)
+            if target in ("uir-ascend", "uir-bang"):
+                assert [launch.entry for launch in noted.times.launches] == [kernel]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_ranges_of_rows_and_of_lengths(target: str) -> None:
+    """The first that fits is taken, so short and few rows come first; each computes what the whole does."""
+    record = compiled(open_sums(), target)
+    assert [each.condition for each in record.variants] == [
+        "1 <= s <= 10 and 1 <= n <= 3",
+        "1 <= s <= 10",
+        "1 <= n <= 3",
+    ]
+    rng = np.random.default_rng(6)
+    for variant in record.variants:
+        graph = variant.record.igraph
+        assert graph is not None and [s.high for s in graph.sizes if s.name == "s"] == [
+            next((s.high for s in variant.sizes if s.name == "s"), 40)
+        ]
+        highs = {"n": 50, "s": 40} | {str(size.name): int(size.high) for size in variant.sizes}
+        for sizes in ({"n": 1, "s": 1}, highs):
+            x = rng.standard_normal((sizes["n"], sizes["s"]), "float32")
+            (got,) = interpreter.run(graph, x, sizes=sizes)
+            np.testing.assert_allclose(got.reshape(-1), x.sum(1), rtol=1e-5, atol=1e-5)
+
+
+def shifted(graph: IGraph) -> IGraph:
+    """The graph with every access of dram one element further on."""
+    return graph.replace(
+        body=map_iops(
+            graph.body,
+            lambda iop: map_slices(
+                iop,
+                lambda piece: (
+                    piece.replace(offset=piece.offset + 1) if piece.pointer.level == "dram" else piece
+                ),
+            ),
+        )
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_is_proved_under_its_ranges_and_no_wider_ones(target: str) -> None:
+    """A tile holds ten columns: enough for the variant's rows, and a fault for rows of one more."""
+    variant = next(v for v in compiled(open_sums(), target).variants if v.condition == "1 <= s <= 10")
+    graph = variant.record.igraph
+    assert graph is not None
+    verify(graph)
+    wider = [Size("s", 1, 11) if size.name == "s" else size for size in graph.sizes]
+    for fault in (graph.replace(sizes=wider), shifted(graph)):
+        with pytest.raises(VerifyError):
+            verify(fault)
+
+
+def test_a_fault_in_one_variant_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What extraction spoils for one range alone is refused; larger ranges serve its sizes, and the log says why."""
+    import uir_tvm.optimize
+
+    complete = uir_tvm.optimize.complete
+
+    def spoiling(graph: IGraph, **options: Any) -> Any:
+        return complete(shifted(graph) if graph.name == "softmax_n_4" else graph, **options)
+
+    monkeypatch.setattr(uir_tvm.optimize, "complete", spoiling)
+    with caplog.at_level(logging.INFO, "uir_tvm.variants"):
+        record = compiled(rows_of_softmax(), "uir-cpu", faults="fall back")
+    assert [each.condition for each in record.variants] == ["0 <= n <= 9"] and not record.fallback
+    assert "softmax has no variant for 0 <= n <= 4" in caplog.text
+
+
+@pytest.mark.parametrize("target", ["uir-cpu", "uir-ascend"])
+def test_traces_replay(target: str) -> None:
+    """The schedule of each variant is a trace that makes the same of its function again."""
+    for variant in compiled(open_sums(), target).variants:
+        candidate = variant.record.candidate
+        assert candidate is not None
+        begun = begin(variant.record.products["prim_func"], candidate.hardware)
+        made = run_recipe(candidate.recipe, begun, candidate.hardware)
+        assert made is not None
+        again = Schedule(begun, debug_mask="none")
+        made.trace.apply_to_schedule(again, remove_postproc=False)
+        tvm.ir.assert_structural_equal(again.mod["main"], made.mod["main"])
+
+
+def test_they_are_kept(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory and disk have a kernel with its variants, and make none of them again."""
+    monkeypatch.setenv("UIR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_KEPT", type(kernel_cache._KEPT)())
+    made = compiled(rows_of_softmax(), "uir-ascend", kernel_cache="disk")
+    again = compiled(rows_of_softmax(), "uir-ascend", kernel_cache="disk")
+    kernel_cache.forget()
+    read = compiled(rows_of_softmax(), "uir-ascend", kernel_cache="disk")
+    assert [record.kept for record in (made, again, read)] == ["", "memory", "disk"]
+    for record in (again, read):
+        assert [each.condition for each in record.variants] == [each.condition for each in made.variants]
+        assert [str(lowered) for _, lowered in record.handed] == [str(lowered) for _, lowered in made.handed]
+
+
+def test_none_where_none_are_asked_for() -> None:
+    assert compiled(rows_of_softmax(), "uir-ascend", variants=False).variants == ()
+    static = te.placeholder((8, 24), name="x")
+    func = te.create_prim_func([static, topi.nn.softmax(static, -1)])
+    assert compiled(func, "uir-ascend").variants == ()
+
+
+def test_only_what_is_faster_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "SIZE_RANGES", {"ascend": attrs.evolve(RANGES, gain=1e9)})
+    assert compiled(rows_of_softmax(), "uir-ascend").variants == ()
+
+
+def test_parts_lie_within_the_sizes() -> None:
+    """Borders beyond a size's range make no part, and those of a divisor are rounded to it."""
+    x = te.placeholder((tirx.Var("n", "int64"), 24), name="x")
+    func = te.create_prim_func([x, te.compute(x.shape, lambda i, j: x[i, j] + 1.0, name="y")])
+    hw = DEVICE_TARGETS[1].hardware
+    for size, highs in ((Size("n", 0, 9), [4]), (Size("n", 0, 64, 4), [4, 8]), (Size("n", 6, 64), [9])):
+        parts = size_ranges(with_sizes(func, {"n": size}), hw, RANGES)
+        assert [(part[0].low, part[0].high) for part in parts] == [(size.low, high) for high in highs]
