@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variants of a kernel for parts of its sizes: right at every border, proved under their ranges, kept and saved."""
+"""Variants of a kernel for parts of its sizes: right at every border, proved under their ranges, kept."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_each_is_proved_under_its_ranges_and_no_wider_ones(target: str) -> None:
 def test_a_fault_in_one_variant_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What extraction spoils for one range alone is refused; larger ranges serve its sizes, and the log says why."""
+    """What is spoilt for one range alone is refused; a larger one serves its sizes, and the log says why."""
     import uir_tvm.optimize
 
     complete = uir_tvm.optimize.complete
