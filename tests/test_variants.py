@@ -38,7 +38,6 @@ RANGES = SizeRanges(rows=(4, 9), lengths=(10,), rows_by_length=(3,), gain=0.0)
 def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = ("cpu", "cuda", "ascend", "bang")
     monkeypatch.setattr(variants, "SIZE_RANGES", dict.fromkeys(kinds, RANGES))
-    monkeypatch.setattr(variants, "_same_schedule", lambda *_: False)
 
 
 def rows_of_softmax() -> tirx.PrimFunc:

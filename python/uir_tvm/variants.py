@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 from tvm import tirx
-from tvm_ffi.structural import structural_equal
 
 from .bound_kernel import symbols_in
 from .igraph.nodes import IGraph, ISlice, map_iops
 from .igraph.rewrite import map_slices
 from .igraph.sizes import at
 from .igraph.space import Size
-from .igraph.tir_sizes import SIZES, narrowed, sizes_of
+from .igraph.tir_sizes import narrowed, sizes_of
 from .schedule.size_ranges import SIZE_RANGES, SizeRanges, size_ranges
 from .schedules import RECIPES
 from .stages import KernelRecord, StageContext, Variant
@@ -89,7 +88,7 @@ class _Maker:
             before = next((each for _, each in kept if _within(sizes, each.sizes)), None)
             other = self.whole if before is None else before.record
             made = self._made(sizes)
-            if made is None or _same_schedule(made.record, other):
+            if made is None:
                 continue
             found = [_ratio(other, made.record, point, space) for point in _points(sizes, parts[:place])]
             gain = math.prod(found) ** (1 / len(found))
@@ -119,14 +118,6 @@ def _within(sizes: tuple[Size, ...], others: tuple[Size, ...]) -> bool:
         and known[str(other.name)].high <= other.high
         for other in others
     )
-
-
-def _same_schedule(one: KernelRecord, other: KernelRecord) -> bool:
-    """Whether two kernels differ in what is known of their sizes alone."""
-    first, second = (
-        each.products["tir"].without_attr(SIZES).with_attr("global_symbol", "main") for each in (one, other)
-    )
-    return bool(structural_equal(first, second, map_free_vars=True))
 
 
 def _points(sizes: tuple[Size, ...], smaller: Sequence[tuple[Size, ...]]) -> Iterator[dict[str, int]]:
