@@ -27,6 +27,8 @@ gc.disable()
 RARE = (10_000, 10, 10)
 # What an earlier run left decides no test; those of the cache turn it on, in a folder of their own.
 os.environ["UIR_KERNEL_CACHE"] = "off"
+# Each variant is one more kernel to compile: tests/test_variants.py asks for them.
+os.environ.setdefault("UIR_VARIANTS", "faster" if ALL else "named")
 # The suite draws the same examples in every run, so that a change is judged by what it changes; the campaign
 # draws others each time. On a busy machine nothing is said of time.
 settings.register_profile(

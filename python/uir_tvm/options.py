@@ -38,6 +38,7 @@ VARIABLES = {
     "UIR_CACHE_DIR": "compiled kernels, and what compilers made of emitted sources, are kept there (default: "
     "~/.cache/uir_tvm)",
     "UIR_KERNEL_CACHE": "disk, memory or off: where compiled kernels are found again (default: disk)",
+    "UIR_VARIANTS": "faster, named or none: which variants kernels for all sizes have (default: faster)",
     "UIR_KERNEL_CACHE_MB": "how much kept kernels may take on disk; those used last stay (default: 512)",
     **{name: meaning for record in records().values() for name, meaning in record.variables.items()},
 }
@@ -48,6 +49,9 @@ DEVICES = ("auto", *dict.fromkeys(name for row in records().values() for name in
 
 #: Where kernels that were compiled before are found again.
 KERNEL_CACHES = ("disk", "memory", "off")
+
+#: Which variants for parts of their sizes kernels for all sizes have.
+VARIANTS = ("faster", "named", "none")
 
 #: How much of every iGraph is compared with what it stands for.
 EQUIVALENCE = ("none", "sampled", "full")
@@ -182,9 +186,10 @@ class CompileOptions:
     specialize : sequence of mapping of str to int
         For a model that leaves sizes open: sizes of all its symbols, for each of which it is compiled at once
         (``[{"n": 1}, {"n": 128}]``). A `SpecializedExecutable` with these can be saved.
-    variants : bool
-        Whether kernels for all sizes have variants for parts of them where these are faster (on by default;
-        `uir_tvm.variants`).
+    variants : str
+        Which variants for parts of their sizes kernels for all sizes have (`uir_tvm.variants`): those that are
+        ``faster`` by the model, those that a recipe ``named`` alone, or ``none``; default: ``UIR_VARIANTS``,
+        else faster.
     kernel_cache : str
         Where kernels that were compiled before are found again (`uir_tvm.kernel_cache`): on ``disk`` and in
         memory, in the ``memory`` of this process alone, or nowhere (``off``); default: ``UIR_KERNEL_CACHE``,
@@ -231,9 +236,16 @@ class CompileOptions:
         "CompileOptions.kernel_cache, --kernel-cache",
         "disk keeps them for later processes too, memory for this one, off compiles all anew",
     )
+    variants: str = _choice(
+        "UIR_VARIANTS",
+        VARIANTS,
+        "faster",
+        "choice of variants",
+        "CompileOptions.variants",
+        "faster takes those that pay, named those of recipes alone, none one kernel for all sizes",
+    )
     precision: str = attrs.field(default="float32", validator=_known_precision)
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False
     fuse: bool = True
-    variants: bool = True

@@ -51,11 +51,12 @@ def variants_of(record: KernelRecord, context: StageContext, build: Build) -> tu
         Takes the function of a variant through the stages.
     """
     func = record.products["prim_func"]
-    if not context.options.variants or not symbols_in(func) or record.recipe not in RECIPES.heroes:
+    wanted = context.options.variants
+    if wanted == "none" or not symbols_in(func) or record.recipe not in RECIPES.heroes:
         return ()
     made = _Maker(record, func, build)
     named = tuple(made.named())
-    space = SIZE_RANGES.get(str(context.hardware.kind))
+    space = SIZE_RANGES.get(str(context.hardware.kind)) if wanted == "faster" else None
     return (
         named if space is None else (*named, *made.faster(size_ranges(func, context.hardware, space), space))
     )
