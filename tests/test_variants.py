@@ -208,3 +208,14 @@ def test_parts_lie_within_the_sizes() -> None:
     for size, highs in ((Size("n", 0, 9), [4]), (Size("n", 0, 64, 4), [4, 8]), (Size("n", 6, 64), [9])):
         parts = size_ranges(with_sizes(func, {"n": size}), hw, RANGES)
         assert [(part[0].low, part[0].high) for part in parts] == [(size.low, high) for high in highs]
+
+
+def test_of_two_lengths_one_stands_for_rows() -> None:
+    """A transpose has rows of open length on both sides: the last is the length, the first a number of rows."""
+    x = te.placeholder((tirx.Var("n", "int64"), tirx.Var("s", "int64")), name="x")
+    func = with_sizes(
+        te.create_prim_func([x, topi.transpose(x, (1, 0))]), {"n": Size("n", 1, 50), "s": Size("s", 1, 40)}
+    )
+    parts = size_ranges(func, DEVICE_TARGETS[1].hardware, RANGES)
+    highs = [{str(size.name): int(size.high) for size in part} for part in parts]
+    assert highs == [{"s": 10, "n": 3}, {"s": 10}, {"n": 3}]

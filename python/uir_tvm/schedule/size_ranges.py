@@ -43,7 +43,7 @@ class SizeRanges:
     rows: tuple[int, ...]
     lengths: tuple[int, ...]
     rows_by_length: tuple[int, ...]
-    most: int = 6
+    most: int = 8
     gain: float = 1.05
     whole_tiles: bool = True
 
@@ -56,7 +56,8 @@ def size_ranges(func: tirx.PrimFunc, hw: HardwareModel, space: SizeRanges) -> li
     """Parts of a function's sizes, each within all that come after it where it meets them.
 
     They are of the sizes that recipes see: of products where dimensions are walked together.  A part has the
-    least values of the whole: a launch takes the first part that a call lies in.
+    least values of the whole: a launch takes the first part that a call lies in.  Of several lengths (a
+    transpose) the last is one, the first stands for rows.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ def size_ranges(func: tirx.PrimFunc, hw: HardwareModel, space: SizeRanges) -> li
     """
     begun = begin(func, hw)
     known, inner = sizes_of(begun), inner_sizes(begun)
-    lengths = [size for variable, size in known.items() if variable in inner]
-    rows = [size for variable, size in known.items() if variable not in inner]
-    longest = [_up_to(size, space.lengths) for size in lengths[:1]]
-    most = [_up_to(size, space.rows_by_length if lengths else space.rows) for size in rows[:1]]
+    *others, last = [size for variable, size in known.items() if variable in inner] or [None]
+    rows = [*(size for variable, size in known.items() if variable not in inner), *others]
+    longest = [] if last is None else _up_to(last, space.lengths)
+    most = _up_to(rows[0], space.rows if last is None else space.rows_by_length) if rows else []
     parts: list[tuple[Size, ...]] = []
-    for length in [*(longest[0] if longest else []), None]:
-        for count in [*(most[0] if most else []), None]:
+    for length in (*longest, None):
+        for count in (*most, None):
             part = tuple(size for size in (length, count) if size is not None)
             if part:
                 parts.append(part)
