@@ -21,8 +21,8 @@ _OPTIONS = (
     click.option("--max-length", default=512, show_default=True, help="Tokens of all prompts and answers."),
     click.option(
         "--weights",
-        type=click.Choice(["packed", "float32", "q8", "q4"]),
-        help="As a GGUF file packs them, float32, or packed anew to 8 or 4 bits.",
+        type=click.Choice(["packed", "float32", "float16", "fp16", "bfloat16", "bf16", "q8", "q4"]),
+        help="As a GGUF file packs them, of a type, or packed anew to 8 or 4 bits.",
     ),
     click.option("--max-new-tokens", default=128, show_default=True, help="Tokens of an answer at most."),
     click.option("--temperature", default=0.0, show_default=True, help="0: the most likely token each time."),
@@ -30,6 +30,7 @@ _OPTIONS = (
     click.option("--top-p", default=1.0, show_default=True, help="Draw among likely tokens of this share."),
     click.option("--repetition-penalty", default=1.0, show_default=True, help="Above 1: say less again."),
     click.option("--seed", type=int, help="Equal seeds draw equal tokens."),
+    click.option("--stop", multiple=True, help="A text that ends an answer; as often as there are such."),
     click.option(
         "--save",
         type=click.Path(path_type=pathlib.Path),
@@ -61,11 +62,16 @@ def _loaded(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float]:
     return made, seconds
 
 
-def _peak() -> str:
-    """The most memory that this process held, in MiB."""
+def _peak_bytes() -> int:
+    """The most memory that this process held."""
     import resource
 
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB"
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _memory(model: Any) -> str:
+    """What the process and the model hold, for people."""
+    return f"memory: at most {_peak_bytes() / 2**20:.0f} MiB, {model.nbytes}"
 
 
 @click.command("generate", cls=Command)
@@ -101,11 +107,15 @@ def generate_command(ctx: click.Context, model: pathlib.Path, prompt: str, raw: 
         "new_tokens": figures.new_tokens,
         "new_seconds": figures.new_seconds,
         "load_seconds": seconds,
+        "peak_bytes": _peak_bytes(),
+        "weight_bytes": made.nbytes.weights,
+        "state_bytes": made.nbytes.state,
     }
 
     def show() -> None:
         click.echo()
-        ERRORS.print(f"{figures}, loaded in {seconds:.1f} s, at most {_peak()}", highlight=False)
+        ERRORS.print(f"{figures}, loaded in {seconds:.1f} s", highlight=False)
+        ERRORS.print(_memory(made), highlight=False)
 
     emit(ctx, data, show)
 
@@ -143,3 +153,4 @@ def chat_command(ctx: click.Context, model: pathlib.Path, system: str, **given: 
         click.echo()
         ERRORS.print(str(made.figures), style="dim", highlight=False)
         messages.append({"role": "assistant", "content": "".join(said)})
+    ERRORS.print(_memory(made), highlight=False)

@@ -27,14 +27,14 @@ def tokenizer() -> Any:
     return found
 
 
-def model() -> Any:
-    """Two layers; query heads share key and value heads."""
+def model(layers: int = 2) -> Any:
+    """Query heads share key and value heads."""
     torch.manual_seed(3)
     config = LlamaConfig(
         vocab_size=WORDS,
         hidden_size=32,
         intermediate_size=48,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=96,

@@ -51,6 +51,19 @@ def test_as_transformers_reads_it(written: pathlib.Path, weights: str) -> None:
     assert not any(parameter.is_meta for parameter in made.parameters())
 
 
+@pytest.mark.parametrize(("weights", "error"), [("float16", 0.01), ("bfloat16", 0.1)])
+def test_in_16_bits(written: pathlib.Path, weights: str, error: float) -> None:
+    """All parameters are of the type, rates of angles are not; tied weights are one."""
+    made, _ = read_model(written, weights)
+    assert {str(each.dtype) for each in made.parameters()} == {f"torch.{weights}"}
+    assert {each.dtype for name, each in made.named_buffers() if "inv_freq" in name} == {torch.float32}
+    embedding, last = made.get_input_embeddings(), made.get_output_embeddings()
+    assert (last.weight is embedding.weight) == made.config.tie_word_embeddings
+    wanted = _logits(_by_transformers(written))
+    found = np.asarray(made.float()(torch.arange(9)[None] % WORDS).logits[0].detach())
+    assert np.linalg.norm(found - wanted) / np.linalg.norm(wanted) < error
+
+
 @pytest.mark.parametrize(("weights", "error"), [("q8", 0.05), ("q4", 0.5)])
 def test_packed_anew(written: pathlib.Path, weights: str, error: float) -> None:
     """Near the file's own: what two layers make of steps of 1/127, or 1/15, of a group's values."""

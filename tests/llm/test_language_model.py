@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, GenerationError, ModelFormatError, SizeError
 
+from ..asked import asked
 from .small import model, tokenizer
 
 LENGTH, CHUNK, NEW = 40, 8, 10
@@ -119,6 +120,55 @@ def test_parameters_out_of_range(one: uir_tvm.llm.LanguageModel, given: dict[str
     assert one.tokens == []
 
 
+def _new_word(words: list[str]) -> int:
+    """The place of a word that does not stand before it."""
+    return next(place for place in range(2, len(words)) if words[place] not in words[:place])
+
+
+def test_stops(one: uir_tvm.llm.LanguageModel) -> None:
+    """An answer ends before a text or a token that was asked for; the state has what was computed."""
+    words = one.generate(PROMPT, NEW).split()
+    place = _new_word(words)
+    wanted = words[:place]
+    assert one.generate(PROMPT, NEW, stop=words[place]).split() == wanted
+    token = one.tokenizer.convert_tokens_to_ids(words[place])
+    assert one.generate(PROMPT, NEW, stop=[token, "nowhere"]).split() == wanted
+    assert one.figures.new_tokens == place
+
+
+HALVES = [("fp16", 0.02), ("bfloat16", 0.15)]
+
+
+@pytest.mark.parametrize(("weights", "error"), asked(HALVES[:1], HALVES))
+def test_weights_of_16_bits(weights: str, error: float) -> None:
+    """Near those in float32, and as near as torch in the same type; the state is half as large."""
+    tokens = tokenizer()(LONG)["input_ids"][:CHUNK]
+    dtype = {"fp16": torch.float16, "bfloat16": torch.bfloat16}[weights]
+    with torch.no_grad():
+        wanted = model(1)(torch.tensor([tokens])).logits[0, -1].numpy()
+        theirs = model(1).to(dtype)(torch.tensor([tokens])).logits[0, -1].float().numpy()
+    given = model(1)
+    made = uir_tvm.llm.load(given, max_length=LENGTH, chunk=CHUNK, tokenizer=tokenizer(), weights=weights)
+    found = made.prefill(tokens)
+    assert found.dtype == np.float32 and given.dtype == torch.float32
+    scale = np.abs(wanted).max()
+    assert np.abs(found - wanted).max() / scale < error
+    assert np.abs(found - wanted).max() < 2 * np.abs(theirs - wanted).max() + 1e-3 * scale
+    whole = sum(parameter.numel() for parameter in given.parameters())
+    assert 2 * whole <= made.nbytes.weights < 2 * whole + 1000  # beside the weights: rates of angles
+    # keys and values of 2 heads of 8
+    assert made.nbytes.state == 2 * (2 * 2 * 8 * LENGTH)
+
+
+def test_weights_that_a_type_has_not() -> None:
+    given = model()
+    with torch.no_grad():
+        given.model.layers[0].mlp.up_proj.weight[3, 4] = 1e5
+    with pytest.raises(ModelFormatError, match="float16") as caught:
+        uir_tvm.llm.load(given, max_length=LENGTH, tokenizer=tokenizer(), weights="float16")
+    assert "100000" in caught.value.limit and given.dtype == torch.float32
+
+
 def test_no_tokens(one: uir_tvm.llm.LanguageModel) -> None:
     with pytest.raises(GenerationError, match="no token"):
         one.generate("", template=False)
@@ -150,12 +200,18 @@ def test_saved_and_by_the_command(one: uir_tvm.llm.LanguageModel, tmp_path: path
         main, ["--json", "generate", str(folder), "--prompt", PROMPT, "--max-new-tokens", str(NEW)]
     )
     assert result.exit_code == 0, result.output
-    assert json.loads(result.output)["text"] == wanted
+    told = json.loads(result.output)
+    assert told["text"] == wanted and told["peak_bytes"] > told["weight_bytes"] > told["state_bytes"] > 0
+    assert told["state_bytes"] == one.nbytes.state
+    words = wanted.split()
+    place = _new_word(words)
+    stopped = ["generate", str(folder), "--prompt", PROMPT, "--stop", words[place]]
+    assert CliRunner().invoke(main, stopped).stdout.split() == words[:place]
     result = CliRunner().invoke(
         main, ["chat", str(folder), "--max-new-tokens", "4"], input=f"{PROMPT}\nw4\n\n"
     )
     assert result.exit_code == 0, result.output
-    assert wanted.split()[0] in result.output
+    assert words[0] in result.output and "MiB, weights" in result.output
     (folder / "llm.json").write_text("{")
     with pytest.raises(ArtifactError, match="cannot be read"):
         uir_tvm.llm.load(folder)

@@ -17,7 +17,10 @@ from transformers.cache_utils import StaticLayer
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 from ..errors import TorchExportError, first_line
+from .language_model import ModelBytes
 
+#: What the module calls keys and values of a layer, which are state.
+CACHES = ("key_cache_", "value_cache_")
 #: Tokens of the example that is traced: a number that no dimension of a model is likely to be.
 EXAMPLE = 7
 
@@ -62,8 +65,8 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
         for index, layer in enumerate(layers):
             # what is traced are the buffers, of which export knows that they are state
             layer.keys, layer.values = (
-                getattr(self, f"key_cache_{index}"),
-                getattr(self, f"value_cache_{index}"),
+                getattr(self, f"{CACHES[0]}{index}"),
+                getattr(self, f"{CACHES[1]}{index}"),
             )
             layer.cumulative_length, layer.positions = begin, cache_position
         outputs: Any = self.model(
@@ -74,7 +77,7 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
             logits_to_keep=1,
         )
         logits: torch.Tensor = outputs.logits[:, -1]
-        return logits
+        return logits.float()
 
 
 def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedProgram:
@@ -127,3 +130,17 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedPro
         ) from error
     finally:
         model.generation_config = kept
+
+
+def bytes_of(program: ExportedProgram) -> ModelBytes:
+    """Of a program of `exported`, weights that several names share once."""
+    named = {**program.state_dict, **program.constants}
+    parts = {
+        (tensor.data_ptr(), tensor.shape): (name.rpartition(".")[2].startswith(CACHES), tensor.nbytes)
+        for name, tensor in named.items()
+        if isinstance(tensor, torch.Tensor)
+    }
+    return ModelBytes(
+        sum(size for cached, size in parts.values() if not cached),
+        sum(size for cached, size in parts.values() if cached),
+    )

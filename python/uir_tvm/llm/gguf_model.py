@@ -15,6 +15,7 @@ import torch
 
 from ..errors import MissingPackageError, ModelFormatError, first_line
 from .gguf_file import GgufFile, GgufTensor
+from .half_weights import HALVES, narrowed
 from .quantized_modules import (
     GROUP,
     KINDS,
@@ -168,8 +169,9 @@ def _place(
     packed = None if kind is None else _packed(tensor, weights, order)
     if packed is None:
         values = tensor.values() if order is None else tensor.values()[order]
-        value = torch.nn.Parameter(torch.from_numpy(np.array(values)), requires_grad=False)
-        setattr(module, attribute, value)
+        made = torch.from_numpy(np.array(values))
+        made = narrowed(made, weights) if weights in HALVES else made
+        setattr(module, attribute, torch.nn.Parameter(made, requires_grad=False))
         return
     replacement: Any = kind.of(packed)  # type: ignore[union-attr]
     bias = getattr(module, "bias", None)
@@ -181,7 +183,7 @@ def _place(
 
 def _packed(tensor: GgufTensor, weights: str, order: np.ndarray | None) -> QuantizedWeight | None:
     """A tensor of the file as a quantised one; None: it is float32."""
-    if weights == "float32" or len(tensor.shape) != 2:
+    if weights == "float32" or weights in HALVES or len(tensor.shape) != 2:
         return None
     if weights == "packed":
         return tensor.quantised(order) if tensor.kind.packing is not None else None

@@ -7,21 +7,20 @@ import copy
 import json
 import pathlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Self
 
 import attrs
 import numpy as np
 
 from ..errors import GenerationError, SizeError
+from .answer_text import AnswerText, stops_of
 from .next_token import Sampling
 
 #: What a folder of a saved model has, beside the tokenizer's own files.
 CODE, SETTINGS = "model.uir", "llm.json"
 #: The kind of `SETTINGS`, for other versions to refuse.
-FORMAT = 1
-#: Stands in a text for bytes that are no whole character yet.
-UNFINISHED = "\ufffd"
+FORMAT = 2
 
 #: A text, or messages of a conversation: mappings of ``role`` and ``content``.
 Prompt = str | Sequence[Mapping[str, str]]
@@ -52,6 +51,25 @@ class AnswerFigures:
         return f"prompt {prompt}, answer {rate(self.new_tokens, self.new_seconds)}"
 
 
+@attrs.frozen
+class ModelBytes:
+    """What a model holds in memory.
+
+    Attributes
+    ----------
+    weights : int
+        Shared ones once, packed ones as they are packed.
+    state : int
+        Keys and values of all tokens that there is room for.
+    """
+
+    weights: int
+    state: int
+
+    def __str__(self) -> str:
+        return f"weights {self.weights / 2**20:.1f} MiB, state {self.state / 2**20:.1f} MiB"
+
+
 class LanguageModel:
     """A language model on one target, with the state of one conversation.
 
@@ -66,6 +84,7 @@ class LanguageModel:
         Tokens that one call takes at most.
     stop : sequence of int
         Tokens that end an answer.
+    nbytes : ModelBytes
 
     Attributes
     ----------
@@ -76,9 +95,15 @@ class LanguageModel:
     """
 
     def __init__(
-        self, executable: Any, tokenizer: Any, max_length: int, chunk: int, stop: Sequence[int]
+        self,
+        executable: Any,
+        tokenizer: Any,
+        max_length: int,
+        chunk: int,
+        stop: Sequence[int],
+        nbytes: ModelBytes,
     ) -> None:
-        self.executable, self.tokenizer = executable, tokenizer
+        self.executable, self.tokenizer, self.nbytes = executable, tokenizer, nbytes
         self.max_length, self.chunk, self.stop = max_length, chunk, tuple(stop)
         self.tokens: list[int] = []
         self.figures = AnswerFigures()
@@ -185,6 +210,7 @@ class LanguageModel:
         top_p: float = 1.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | int | Sequence[str | int] = (),
         stream: bool = False,
         template: bool = True,
     ) -> Any:
@@ -199,6 +225,8 @@ class LanguageModel:
             As of `Sampling`.
         seed : int, optional
             Equal seeds draw equal tokens; default: another one each time.
+        stop : str, int, or sequence of them
+            Texts and tokens that end the answer, beside the model's own tokens; they are no part of it.
         stream : bool
             Whether to return an iterator of pieces of text, each as soon as it is known.
 
@@ -213,6 +241,7 @@ class LanguageModel:
             As of `prefill` and `Sampling`; before anything is computed.
         """
         sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
+        stops, texts = stops_of(stop)
         if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
             raise GenerationError(
                 f"max_new_tokens is {max_new_tokens!r}.",
@@ -223,11 +252,18 @@ class LanguageModel:
         self._check_room(len(tokens))
         if not tokens:
             self.prefill(tokens)
-        pieces = self._pieces(tokens, max_new_tokens, sampling, np.random.default_rng(seed))
+        answer, rng = AnswerText(self.tokenizer, texts), np.random.default_rng(seed)
+        pieces = self._pieces(tokens, max_new_tokens, sampling, rng, stops | {*self.stop}, answer)
         return pieces if stream else "".join(pieces)
 
     def _pieces(
-        self, tokens: list[int], most: int, sampling: Sampling, rng: np.random.Generator
+        self,
+        tokens: list[int],
+        most: int,
+        sampling: Sampling,
+        rng: np.random.Generator,
+        stops: Set[int],
+        answer: AnswerText,
     ) -> Iterator[str]:
         """The text of an answer, in pieces of whole characters."""
         figures = self.figures = AnswerFigures()
@@ -235,24 +271,20 @@ class LanguageModel:
         logits = self.prefill(tokens)
         figures.prompt_tokens = len(tokens) - min(before, len(tokens) - 1)
         figures.prompt_seconds = time.perf_counter() - start
-        made: list[int] = []
-        said = ""
         while True:
             token = sampling.choose(logits, self.tokens, rng)
-            if token in self.stop:
+            if token in stops:
                 break
-            made.append(token)
-            text = self.tokenizer.decode(made, skip_special_tokens=True)
-            if not text.endswith(UNFINISHED):
-                yield text[len(said) :]
-                said = text
-            if len(made) == most or len(self.tokens) == self.max_length:
+            piece = answer.add(token)
+            if piece:
+                yield piece
+            if answer.ended or len(answer.tokens) == most or len(self.tokens) == self.max_length:
                 break
             start = time.perf_counter()
             logits = self.decode(token)
             figures.new_seconds += time.perf_counter() - start
             figures.new_tokens += 1
-        rest = self.tokenizer.decode(made, skip_special_tokens=True)[len(said) :]
+        rest = answer.rest()
         if rest:
             yield rest
 
@@ -273,6 +305,7 @@ class LanguageModel:
             "max_length": self.max_length,
             "chunk": self.chunk,
             "stop": list(self.stop),
+            "nbytes": attrs.asdict(self.nbytes),
         }
         (path / SETTINGS).write_text(json.dumps(settings, indent=1))
         return path

@@ -13,11 +13,13 @@ from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
 from ..options import DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
-from .language_model import CODE, FORMAT, SETTINGS, LanguageModel
+from .language_model import CODE, FORMAT, SETTINGS, LanguageModel, ModelBytes
 from .read_model import packed_model, read_model
 
 #: What weights become (`load`).
-FORMS = ("packed", "float32", "q8", "q4")
+FORMS = ("packed", "float32", "float16", "bfloat16", "q8", "q4")
+#: Other names of them.
+ALIASES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 #: Tokens that one call takes at most, where nothing else is said.
 CHUNK = 256
 
@@ -49,7 +51,9 @@ def load(
     weights : str, optional
         How weights of products and embeddings are kept; they compute in float32. ``packed``: as a GGUF file
         packs them, to the bit. ``float32``. ``q8``, ``q4``: packed anew, 8 or 4 bits a value and a scale (and
-        an offset) for every 32. Default: ``packed`` for files of GGUF that are read here, else float32.
+        an offset) for every 32. ``float16`` (``fp16``), ``bfloat16`` (``bf16``): the whole model is of this
+        type, activations and state too; products are summed in float32, and logits are float32. Default:
+        ``packed`` for files of GGUF that are read here, else float32.
     options : CompileOptions, optional
 
     Raises
@@ -72,10 +76,11 @@ def load(
             limit=str(error),
             remedy="pip install 'uir_tvm[llm]'",
         ) from error
+    weights = ALIASES.get(str(weights), weights)
     if weights is not None and weights not in FORMS:
         raise GenerationError(
             f"weights is {weights!r}.",
-            need=f"one of {', '.join(FORMS)}",
+            need=f"one of {', '.join((*FORMS, *ALIASES))}",
             remedy="pass another, or leave it out",
         )
     if isinstance(model, transformers.PreTrainedModel):
@@ -94,11 +99,14 @@ def load(
     chunk = min(CHUNK, max_length) if chunk is None else chunk
     _check_length("chunk", chunk, max_length)
 
-    from .exported import exported
+    from .exported import bytes_of, exported
 
     name = type(model).__name__
-    executable = compile_model(exported(model.eval(), max_length, chunk), target, name=name, options=options)
-    return LanguageModel(executable, tokenizer, max_length, chunk, _stops(model, tokenizer))
+    program = exported(model.eval(), max_length, chunk)
+    executable = compile_model(program, target, name=name, options=options)
+    return LanguageModel(
+        executable, tokenizer, max_length, chunk, _stops(model, tokenizer), bytes_of(program)
+    )
 
 
 def _check_length(name: str, value: Any, most: int | None) -> None:
@@ -127,20 +135,7 @@ def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> Langua
             limit=f"weights is {weights!r}",
             remedy="load the model's own file with these weights, and save it again",
         )
-    try:
-        settings = json.loads((path / SETTINGS).read_text())
-        told = settings["format"], settings["max_length"], settings["chunk"], settings["stop"]
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ArtifactError(
-            f"{path / SETTINGS} cannot be read: {first_line(error)}",
-            need="a folder that LanguageModel.save wrote",
-            remedy="save the model again",
-        ) from error
-    kind, max_length, chunk, stop = told
-    if kind != FORMAT:
-        raise ArtifactError(
-            f"{path} is of format {kind}.", need=f"format {FORMAT}", remedy="save the model again"
-        )
+    settings = _settings(path / SETTINGS)
     executable = load_executable(path / CODE)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(path))
@@ -148,4 +143,27 @@ def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> Langua
         raise ArtifactError(
             f"The tokenizer in {path} cannot be read: {first_line(error)}", remedy="save the model again"
         ) from error
-    return LanguageModel(executable, tokenizer, int(max_length), int(chunk), [int(token) for token in stop])
+    return LanguageModel(executable, tokenizer, **settings)
+
+
+def _settings(path: pathlib.Path) -> dict[str, Any]:
+    """What a saved model is made with, beside its code and its tokenizer."""
+    try:
+        told = json.loads(path.read_text())
+        kind = told["format"]
+        if kind == FORMAT:
+            return {
+                "max_length": int(told["max_length"]),
+                "chunk": int(told["chunk"]),
+                "stop": [int(token) for token in told["stop"]],
+                "nbytes": ModelBytes(**told["nbytes"]),
+            }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"{path} cannot be read: {first_line(error)}",
+            need="a folder that LanguageModel.save wrote",
+            remedy="save the model again",
+        ) from error
+    raise ArtifactError(
+        f"{path.parent} is of format {kind}.", need=f"format {FORMAT}", remedy="save the model again"
+    )

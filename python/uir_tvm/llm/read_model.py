@@ -80,7 +80,7 @@ def read_model(path: pathlib.Path, weights: str | None) -> tuple[Any, Any]:
 
 
 def packed_model(model: Any, weights: str | None, copied: bool = False) -> Any:
-    """A model of transformers whose Linear and Embedding modules have packed weights, where that is asked.
+    """A model of transformers with its weights in another form: another type, or packed, where that is asked.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def packed_model(model: Any, weights: str | None, copied: bool = False) -> Any:
     GenerationError
         Asked to keep what is not packed.
     ModelFormatError
-        For weights that cannot be packed.
+        For weights that cannot be packed, or that the type has not.
     """
     if weights in (None, "float32"):
         return model
@@ -103,8 +103,12 @@ def packed_model(model: Any, weights: str | None, copied: bool = False) -> Any:
         raise GenerationError(
             "The model's weights are not packed.", need="a .gguf file", remedy='pass weights="q8" or "q4"'
         )
+    model = copy.deepcopy(model) if copied else model
+    from .half_weights import HALVES, narrow
     from .quantized_modules import pack_modules
 
-    model = copy.deepcopy(model) if copied else model
+    if weights in HALVES:
+        narrow(model, str(weights))
+        return model
     pack_modules(model, int(str(weights)[1:]))
     return model

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of an answer while its tokens come, and the texts that end it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import GenerationError
+
+#: Stands in a text for bytes that are no whole character yet.
+UNFINISHED = "\ufffd"
+
+
+class AnswerText:
+    """Tokens become pieces of text: whole characters, and nothing that may be the beginning of a stop.
+
+    Parameters
+    ----------
+    tokenizer : transformers.PreTrainedTokenizerBase
+    stops : sequence of str
+        Texts that end the answer, which has none of them.
+
+    Attributes
+    ----------
+    tokens : list of int
+    ended : bool
+        Whether a stop was found.
+    """
+
+    def __init__(self, tokenizer: Any, stops: Iterable[str] = ()) -> None:
+        self._tokenizer, self._stops = tokenizer, tuple(stops)
+        self.tokens: list[int] = []
+        self.ended = False
+        self._said = 0
+
+    def add(self, token: int) -> str:
+        """The piece that is certain with this token; often empty."""
+        self.tokens.append(token)
+        text = self._text()
+        return "" if text.endswith(UNFINISHED) else self._piece(text, self._held(text))
+
+    def rest(self) -> str:
+        """What was held back, when no token follows."""
+        return self._piece(self._text(), 0)
+
+    def _text(self) -> str:
+        found: str = self._tokenizer.decode(self.tokens, skip_special_tokens=True)
+        return found
+
+    def _piece(self, text: str, held: int) -> str:
+        ends = [place for place in map(text.find, self._stops) if place >= 0]
+        if ends:
+            self.ended = True
+        end = min(ends, default=len(text) - held)
+        piece = text[self._said : end]
+        self._said += len(piece)
+        return piece
+
+    def _held(self, text: str) -> int:
+        """Characters at the end with which a stop may begin."""
+        return max((_overlap(text, stop) for stop in self._stops), default=0)
+
+
+def _overlap(text: str, stop: str) -> int:
+    """The length of the longest end of a text that a stop begins with, but is not."""
+    longest = min(len(stop) - 1, len(text))
+    return next((size for size in range(longest, 0, -1) if text.endswith(stop[:size])), 0)
+
+
+def stops_of(given: Any) -> tuple[frozenset[int], tuple[str, ...]]:
+    """Tokens and texts that end an answer.
+
+    Parameters
+    ----------
+    given : str, int, or iterable of them
+
+    Raises
+    ------
+    GenerationError
+        Something else, or an empty text.
+    """
+    each = [given] if isinstance(given, str | int) else list(given)
+    wrong = [item for item in each if not isinstance(item, str | int) or isinstance(item, bool) or item == ""]
+    if wrong:
+        raise GenerationError(
+            f"stop has {wrong[0]!r}.",
+            need="texts that are not empty, or numbers of tokens",
+            remedy="pass others, or leave it out",
+        )
+    return frozenset(item for item in each if isinstance(item, int)), tuple(
+        item for item in each if isinstance(item, str)
+    )
