@@ -56,6 +56,14 @@ def test_tokens_are_those_of_transformers(one: uir_tvm.llm.LanguageModel, prompt
     assert one.figures.prompt_tokens == 1 and one.figures.new_tokens >= len(pieces) - 1
 
 
+def test_prompts_one_after_the_other(one: uir_tvm.llm.LanguageModel) -> None:
+    prompts = [PROMPT, "w7"]
+    wanted = [one.generate(prompt, NEW) for prompt in prompts]
+    assert one.generate(prompts, NEW) == wanted
+    pieces = list(one.generate([[{"role": "user", "content": each}] for each in prompts], NEW, stream=True))
+    assert ["".join(text for at, text in pieces if at == number) for number in (0, 1)] == wanted
+
+
 def test_logits_of_every_token(one: uir_tvm.llm.LanguageModel) -> None:
     tokens = tokenizer()(LONG)["input_ids"]
     with torch.no_grad():

@@ -11,8 +11,10 @@ for piece in model.generate("Tell me a story.", stream=True, temperature=0.8, se
 
 from __future__ import annotations
 
-from .language_model import AnswerFigures, LanguageModel
+from .batched_model import BatchedModel
+from .compiled_model import AnswerFigures, ModelBytes
+from .language_model import LanguageModel
 from .load_model import load
 from .next_token import Sampling
 
-__all__ = ["AnswerFigures", "LanguageModel", "Sampling", "load"]
+__all__ = ["AnswerFigures", "BatchedModel", "LanguageModel", "ModelBytes", "Sampling", "load"]

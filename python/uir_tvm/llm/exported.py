@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A causal model of transformers as one exported program: tokens at positions in, logits of the last one out.
 
+Rows of several prompts end at the same place, so that shorter ones begin later; what stands before is masked.
 Keys and values of all tokens are the program's state. The number of tokens of a call is open, so that prompts
 and single tokens are one program.
 """
@@ -17,7 +18,7 @@ from transformers.cache_utils import StaticLayer
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 from ..errors import TorchExportError, first_line
-from .language_model import ModelBytes
+from .compiled_model import ModelBytes
 
 #: What the module calls keys and values of a layer, which are state.
 CACHES = ("key_cache_", "value_cache_")
@@ -39,7 +40,7 @@ class PlacedLayer(StaticLayer):  # type: ignore[misc]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write keys and values, (1, heads, tokens, size), and return those of all positions."""
+        """Write keys and values, (rows, heads, tokens, size), and return those of all positions."""
         kept: Any = (self.keys, self.values)
         for state, new in zip(kept, (key_states, value_states), strict=True):
             state.index_copy_(2, self.positions, new)
@@ -50,15 +51,17 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
     """Logits of the last token of a call."""
 
     def forward(  # type: ignore[override]
-        self, input_ids: torch.Tensor, cache_position: torch.Tensor
+        self, input_ids: torch.Tensor, cache_position: torch.Tensor, begins: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """The logits that follow the last token.
+        """The logits that follow the last token, float32 (rows, vocabulary).
 
         Parameters
         ----------
-        input_ids : Tensor of int64, (1, tokens)
+        input_ids : Tensor of int64, (rows, tokens)
         cache_position : Tensor of int64, (tokens,)
             Consecutive.
+        begins : Tensor of int64, (rows,), optional
+            The place of each row's first token; what stands before it is none of the row. Default: 0.
         """
         layers: Any = self.static_cache.layers
         begin = cache_position[0]
@@ -69,9 +72,14 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
                 getattr(self, f"{CACHES[1]}{index}"),
             )
             layer.cumulative_length, layer.positions = begin, cache_position
+        given: dict[str, Any] = {"attention_mask": None}
+        if begins is not None:
+            places = torch.arange(layers[0].keys.shape[2])
+            given["attention_mask"] = places[None] >= begins[:, None]
+            given["position_ids"] = (cache_position[None] - begins[:, None]).clamp(min=0)
         outputs: Any = self.model(
             input_ids=input_ids,
-            attention_mask=None,
+            **given,
             past_key_values=self.static_cache,
             use_cache=True,
             logits_to_keep=1,
@@ -80,7 +88,7 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
         return logits.float()
 
 
-def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedProgram:
+def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1) -> ExportedProgram:
     """The program of a model.
 
     Parameters
@@ -90,7 +98,9 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedPro
     max_length : int
         Tokens that the state has room for.
     chunk : int
-        Tokens that one call takes at most.
+        Tokens of each row that one call takes at most.
+    batch : int
+        Rows of a call; where there are several, the program takes where each begins.
 
     Raises
     ------
@@ -101,18 +111,21 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedPro
     model.generation_config = GenerationConfig(
         use_cache=True,
         cache_implementation="static",
-        cache_config={"batch_size": 1, "max_cache_len": max_length, "device": "cpu"},
+        cache_config={"batch_size": batch, "max_cache_len": max_length, "device": "cpu"},
     )
     example = min(EXAMPLE, chunk)
     inputs = {
-        "input_ids": torch.zeros((1, example), dtype=torch.int64),
+        "input_ids": torch.zeros((batch, example), dtype=torch.int64),
         "cache_position": torch.arange(example),
     }
     length = Dim("length", min=1, max=chunk)
+    sizes: dict[str, Any] = {"input_ids": {1: length}, "cache_position": {0: length}}
+    if batch > 1:
+        inputs["begins"], sizes["begins"] = torch.zeros(batch, dtype=torch.int64), None
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            module = LastLogits(model, batch_size=1, max_cache_len=max_length)
+            module = LastLogits(model, batch_size=batch, max_cache_len=max_length)
             cache: Any = module.static_cache
             for layer in cache.layers:
                 layer.__class__ = PlacedLayer  # its tensors are there already
@@ -120,7 +133,7 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int) -> ExportedPro
                 module,
                 (),
                 inputs,
-                dynamic_shapes={"input_ids": {1: length}, "cache_position": {0: length}},
+                dynamic_shapes=sizes,
             )
     except Exception as error:  # whatever torch.export and the model raise
         raise TorchExportError(

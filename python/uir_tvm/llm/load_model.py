@@ -13,7 +13,9 @@ from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
 from ..options import DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
-from .language_model import CODE, FORMAT, SETTINGS, LanguageModel, ModelBytes
+from .batched_model import BatchedModel
+from .compiled_model import CODE, FORMAT, SETTINGS, ModelBytes
+from .language_model import LanguageModel
 from .read_model import packed_model, read_model
 
 #: What weights become (`load`).
@@ -32,8 +34,9 @@ def load(
     chunk: int | None = None,
     tokenizer: Any = None,
     weights: str | None = None,
+    batch: int = 1,
     options: CompileOptions | None = None,
-) -> LanguageModel:
+) -> Any:
     """A language model, compiled for a target.
 
     Parameters
@@ -54,7 +57,13 @@ def load(
         an offset) for every 32. ``float16`` (``fp16``), ``bfloat16`` (``bf16``): the whole model is of this
         type, activations and state too; products are summed in float32, and logits are float32. Default:
         ``packed`` for files of GGUF that are read here, else float32.
+    batch : int
+        Prompts that one call takes; each has a state of ``max_length`` tokens.
     options : CompileOptions, optional
+
+    Returns
+    -------
+    LanguageModel, or BatchedModel where ``batch`` is more than 1
 
     Raises
     ------
@@ -64,7 +73,7 @@ def load(
         A file that is missing, cut off, of another format, or of a quantization or an architecture that is
         not known; tensors that do not fit its settings.
     GenerationError
-        A length that is none, or a form of weights that is none.
+        A length or a batch that is none, or a form of weights that is none.
     TorchExportError, FrontendError
         The model cannot be exported or imported.
     """
@@ -98,23 +107,27 @@ def load(
     _check_length("max_length", max_length, most)
     chunk = min(CHUNK, max_length) if chunk is None else chunk
     _check_length("chunk", chunk, max_length)
+    _check_length("batch", batch, None, least=1)
 
     from .exported import bytes_of, exported
 
     name = type(model).__name__
-    program = exported(model.eval(), max_length, chunk)
+    program = exported(model.eval(), max_length, chunk, batch)
     executable = compile_model(program, target, name=name, options=options)
-    return LanguageModel(
-        executable, tokenizer, max_length, chunk, _stops(model, tokenizer), bytes_of(program)
-    )
+    stop = _stops(model, tokenizer)
+    return _kind(batch)(executable, tokenizer, max_length, chunk, stop, bytes_of(program), batch)
 
 
-def _check_length(name: str, value: Any, most: int | None) -> None:
-    if isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= (most or value):
+def _kind(batch: int) -> type[LanguageModel] | type[BatchedModel]:
+    return LanguageModel if batch == 1 else BatchedModel
+
+
+def _check_length(name: str, value: Any, most: int | None, least: int = 2) -> None:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or value):
         return
     raise GenerationError(
         f"{name} is {value!r}.",
-        need="a whole number, at least 2" + (f", at most {most}" if most else ""),
+        need=f"a whole number, at least {least}" + (f", at most {most}" if most else ""),
         remedy="pass another",
     )
 
@@ -127,7 +140,7 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> LanguageModel:
+def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> LanguageModel | BatchedModel:
     """What `LanguageModel.save` wrote."""
     if weights is not None:
         raise GenerationError(
@@ -143,7 +156,7 @@ def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> Langua
         raise ArtifactError(
             f"The tokenizer in {path} cannot be read: {first_line(error)}", remedy="save the model again"
         ) from error
-    return LanguageModel(executable, tokenizer, **settings)
+    return _kind(settings["batch"])(executable, tokenizer, **settings)
 
 
 def _settings(path: pathlib.Path) -> dict[str, Any]:
@@ -156,6 +169,7 @@ def _settings(path: pathlib.Path) -> dict[str, Any]:
                 "max_length": int(told["max_length"]),
                 "chunk": int(told["chunk"]),
                 "stop": [int(token) for token in told["stop"]],
+                "batch": int(told["batch"]),
                 "nbytes": ModelBytes(**told["nbytes"]),
             }
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compiled language models have in common: tokens of texts, rules of answers, files."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+
+from ..errors import GenerationError, SizeError
+from .answer_text import stops_of
+from .next_token import Sampling
+
+#: What a folder of a saved model has, beside the tokenizer's own files.
+CODE, SETTINGS = "model.uir", "llm.json"
+#: The kind of `SETTINGS`, for other versions to refuse.
+FORMAT = 2
+
+#: A text, or messages of a conversation: mappings of ``role`` and ``content``.
+Prompt = str | Sequence[Mapping[str, str]]
+
+
+@attrs.define
+class AnswerFigures:
+    """What the last answer took.
+
+    Attributes
+    ----------
+    prompt_tokens, new_tokens : int
+        Of the prompt those that were computed: what the state had already is not computed again.
+    prompt_seconds, new_seconds : float
+        What was compiled meanwhile is part of it.
+    """
+
+    prompt_tokens: int = 0
+    prompt_seconds: float = 0.0
+    new_tokens: int = 0
+    new_seconds: float = 0.0
+
+    def __str__(self) -> str:
+        def rate(tokens: int, seconds: float) -> str:
+            return f"{tokens} tokens in {seconds:.2f} s" + (f" ({tokens / seconds:.1f}/s)" if seconds else "")
+
+        prompt = rate(self.prompt_tokens, self.prompt_seconds)
+        return f"prompt {prompt}, answer {rate(self.new_tokens, self.new_seconds)}"
+
+
+@attrs.frozen
+class ModelBytes:
+    """What a model holds in memory.
+
+    Attributes
+    ----------
+    weights : int
+        Shared ones once, packed ones as they are packed.
+    state : int
+        Keys and values of all tokens that there is room for.
+    """
+
+    weights: int
+    state: int
+
+    def __str__(self) -> str:
+        return f"weights {self.weights / 2**20:.1f} MiB, state {self.state / 2**20:.1f} MiB"
+
+
+@attrs.frozen
+class AnswerRules:
+    """How an answer goes on, and what ends it.
+
+    Attributes
+    ----------
+    most : int
+        Tokens of an answer.
+    sampling : Sampling
+    stops : frozenset of int
+        Tokens that end it, beside the model's own.
+    texts : tuple of str
+        Texts that end it.
+    """
+
+    most: int
+    sampling: Sampling
+    stops: frozenset[int]
+    texts: tuple[str, ...]
+
+    @staticmethod
+    def of(
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
+        stop: str | int | Sequence[str | int] = (),
+    ) -> AnswerRules:
+        """Rules of what a caller asks for.
+
+        Raises
+        ------
+        GenerationError
+            A number out of its range, or a stop that is none.
+        """
+        sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
+        if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+            raise GenerationError(
+                f"max_new_tokens is {max_new_tokens!r}.",
+                need="a whole number, at least 1",
+                remedy="ask for one",
+            )
+        return AnswerRules(max_new_tokens, sampling, *stops_of(stop))
+
+
+class CompiledModel:
+    """A language model on one target.
+
+    Parameters
+    ----------
+    executable : SpecializedExecutable
+        Of `uir_tvm.llm.exported.exported`.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    max_length : int
+        Tokens that the state has room for.
+    chunk : int
+        Tokens that one call takes at most.
+    stop : sequence of int
+        Tokens that end an answer.
+    nbytes : ModelBytes
+    batch : int
+        Rows of a call.
+
+    Attributes
+    ----------
+    figures : AnswerFigures
+        Of the last answer.
+    """
+
+    def __init__(
+        self,
+        executable: Any,
+        tokenizer: Any,
+        max_length: int,
+        chunk: int,
+        stop: Sequence[int],
+        nbytes: ModelBytes,
+        batch: int = 1,
+    ) -> None:
+        self.executable, self.tokenizer, self.nbytes = executable, tokenizer, nbytes
+        self.max_length, self.chunk, self.stop, self.batch = max_length, chunk, tuple(stop), batch
+        self.figures = AnswerFigures()
+
+    def reset(self) -> None:
+        """Forget what was computed."""
+        self.executable.reset()
+
+    def clone(self) -> Self:
+        """The same model with a state of its own; weights and code are shared."""
+        made = copy.copy(self)
+        made.executable, made.figures = self.executable.clone(), AnswerFigures()
+        return made
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        if not tokens:
+            raise GenerationError(
+                "The prompt has no token.", need="at least one token", remedy="pass a text that is not empty"
+            )
+        self._check_room(len(tokens))
+
+    def _check_room(self, count: int) -> None:
+        if count > self.max_length:
+            raise SizeError(
+                f"The conversation has {count} tokens.",
+                need=f"at most {self.max_length}, which the state has room for",
+                remedy="shorten the prompt, or load the model with a larger max_length (--max-length)",
+            )
+
+    def encode(self, prompt: Prompt, template: bool = True) -> list[int]:
+        """The tokens of a text or of messages, with the chat template where the tokenizer has one.
+
+        Parameters
+        ----------
+        prompt : str, or sequence of mapping
+            Mappings have ``role`` (``user``, ``assistant``, ``system``) and ``content``.
+        template : bool
+            Without, a text is taken as it is.
+        """
+        if isinstance(prompt, str) and not (template and self.tokenizer.chat_template):
+            return [int(token) for token in self.tokenizer(prompt)["input_ids"]]
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        found = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
+        return [int(token) for token in (found["input_ids"] if hasattr(found, "keys") else found)]
+
+    def save(self, folder: str | pathlib.Path) -> pathlib.Path:
+        """Write the compiled model, its weights and its tokenizer to a folder, which `load` takes.
+
+        Raises
+        ------
+        ArtifactError
+            The model cannot be written.
+        """
+        path = pathlib.Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        self.executable.save(path / CODE)
+        self.tokenizer.save_pretrained(str(path))
+        settings = {
+            "format": FORMAT,
+            "max_length": self.max_length,
+            "chunk": self.chunk,
+            "stop": list(self.stop),
+            "batch": self.batch,
+            "nbytes": attrs.asdict(self.nbytes),
+        }
+        (path / SETTINGS).write_text(json.dumps(settings, indent=1))
+        return path
