@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from typing import Any
 
@@ -13,10 +14,10 @@ import torch
 import uir_tvm.llm
 from click.testing import CliRunner
 from uir_tvm.cli import main
-from uir_tvm.errors import ArtifactError, GenerationError, ModelFormatError, SizeError
+from uir_tvm.errors import ArtifactError, GenerationError, ModelFormatError, SizeError, StateError
 
 from ..asked import asked
-from .small import model, tokenizer
+from .small import WORDS, model, tokenizer
 
 LENGTH, CHUNK, NEW = 40, 8, 10
 PROMPT = "w1 w2 w3"
@@ -88,6 +89,93 @@ def test_conversations_apart(one: uir_tvm.llm.LanguageModel) -> None:
     assert one.tokens == [] and other.tokens[-1] == 11
 
 
+def test_conversations_in_turns(one: uir_tvm.llm.LanguageModel) -> None:
+    """Three clones, which are asked, forgotten, turned back and cloned anew in any order."""
+    seed = 20261124
+    rng, reference = np.random.default_rng(seed), model()
+    models = [one, one.clone(), one.clone()]
+    wanted: list[list[int]] = [[], [], []]
+    for turn in range(asked(80, 1000)):
+        which, what = (int(number) for number in rng.integers([3, 8]))
+        tokens = wanted[which]
+        if what == 0:
+            models[which].reset()
+            wanted[which] = []
+            continue
+        if what == 1:
+            other = int(rng.integers(3))
+            models[which], wanted[which] = models[other].clone(), list(wanted[other])
+            continue
+        if what < 4 or not tokens or len(tokens) == LENGTH:  # go on from somewhere before
+            kept = tokens[: int(rng.integers(len(tokens) + 1))]
+            tokens = [*kept, *rng.integers(WORDS, size=int(rng.integers(1, 13))).tolist()][:LENGTH]
+            logits = models[which].prefill(tokens)
+        else:
+            tokens = [*tokens, int(rng.integers(WORDS))]
+            logits = models[which].decode(tokens[-1])
+        wanted[which] = tokens
+        with torch.no_grad():
+            found = reference(torch.tensor([tokens])).logits[0, -1].numpy()
+        np.testing.assert_allclose(logits, found, atol=1e-4, err_msg=f"seed {seed}, turn {turn}")
+        assert [each.tokens for each in models] == wanted
+
+
+def _contents(one: uir_tvm.llm.LanguageModel) -> dict[str, np.ndarray]:
+    return {name: np.array(one.executable.state[name]) for name in one.executable.state}
+
+
+def test_a_call_that_fails(one: uir_tvm.llm.LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half written state is refused until it is reset; clones have nothing of it."""
+    tokens = [7, 8, 9]
+    one.prefill(tokens)
+    other, broken = one.clone(), one.clone()
+    inside = broken.executable.specialized(np.array([[5]]), np.array([3]))
+    run = inside._main
+
+    def fails(*given: Any) -> Any:
+        run(*given)
+        raise RuntimeError("the device is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(vars(inside), "_program", None)  # not by C++ alone
+        patched.setitem(vars(inside), "_main", fails)
+        with pytest.raises(RuntimeError, match="gone"):
+            broken.decode(5)
+    uses: list[Any] = [lambda: broken.decode(5), lambda: broken.prefill(tokens), broken.clone]
+    for use in uses:
+        with pytest.raises(StateError, match="while it was written") as caught:
+            use()
+        assert "reset()" in caught.value.remedy
+    with pytest.raises(StateError):
+        broken.generate(PROMPT, NEW)
+    wanted = other.decode(5)
+    np.testing.assert_array_equal(one.decode(5), wanted)
+    broken.reset()
+    np.testing.assert_allclose(broken.prefill([*tokens, 5]), wanted, atol=1e-4)
+
+
+def test_many_steps_take_no_memory(one: uir_tvm.llm.LanguageModel) -> None:
+    """2,000 tokens of conversations that are turned back when the state is full."""
+
+    def steps(count: int) -> None:
+        for step in range(count):
+            if len(one.tokens) == LENGTH:
+                one.prefill(one.tokens[:3])
+            one.decode(5 + step % 40)
+
+    one.prefill([7, 8, 9])
+    steps(200)
+    tensors, before = one.executable.state.tensors, _resident()
+    steps(2000)
+    assert _resident() - before < 1 << 20
+    assert one.executable.state.tensors is tensors
+
+
+def _resident() -> int:
+    """Bytes of memory that this process holds."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def test_sampling(one: uir_tvm.llm.LanguageModel) -> None:
     """Equal seeds draw equal tokens; of one token only the most likely one."""
     how: dict[str, Any] = {"temperature": 1.5, "top_p": 0.95, "repetition_penalty": 1.2}
@@ -100,12 +188,18 @@ def test_the_state_has_an_end(one: uir_tvm.llm.LanguageModel) -> None:
     """Refused before anything is written; an answer ends there."""
     many = [5 + number % 40 for number in range(LENGTH + 1)]
     one.prefill(many[:4])
+    before = _contents(one)
     with pytest.raises(SizeError, match=f"{LENGTH + 1} tokens") as caught:
         one.prefill(many)
     assert one.tokens == many[:4] and "--max-length" in caught.value.remedy
+    for name, value in _contents(one).items():
+        np.testing.assert_array_equal(value, before[name])
     one.prefill(many[:LENGTH])
+    before = _contents(one)
     with pytest.raises(SizeError):
         one.decode(5)
+    for name, value in _contents(one).items():
+        np.testing.assert_array_equal(value, before[name])
     one.generate(LONG, 100)
     assert len(one.tokens) <= LENGTH
 
