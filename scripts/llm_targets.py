@@ -6,9 +6,10 @@
 
 The cut has the file's own weights. A prompt and a few tokens after it run on the host model of each device,
 which checks every access; their tokens are compared with those of uir-cpu. Where a host model counts time,
-the whole model's is that of a cut to one layer, and for every further layer what a second one adds: times do
-not depend on values, and launches run one after the other. They are *modelled*, not measured. "Apart" is with
-every operator a kernel of its own (``CompileOptions(fuse=False)``).
+the whole model's is that of a cut to two layers, and for every further layer what a third one adds (of one
+layer alone what layers share is fused with it): times do not depend on values, and launches run one after the
+other. They are *modelled*, not measured. "Apart" is with every operator a kernel of its own
+(``CompileOptions(fuse=False)``).
 Exit code 1 when tokens differ or a kernel has no iGraph.
 """
 
@@ -33,7 +34,6 @@ import uir_tvm.llm
 from rich.console import Console
 from rich.table import Table
 from uir_tvm import CompileOptions
-from uir_tvm.llm.quantized_modules import QuantizedEmbedding, QuantizedLinear
 from uir_tvm.runtime.modelled import Times, recording
 from uir_tvm.target import registry
 
@@ -42,16 +42,8 @@ CPU = "uir-cpu"
 PROMPT, STEPS, ROOM = 16, 4, 32
 
 
-def cut(model: Any, layers: int, vocabulary: int | None = None) -> Any:
-    """The first layers of a model of transformers; perhaps only its first tokens, too. Weights are shared.
-
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-        Of the kind of Llama.
-    layers : int
-    vocabulary : int, optional
-    """
+def cut(model: Any, layers: int) -> Any:
+    """The first layers of a model of transformers of the kind of Llama; weights are shared."""
     made = copy.copy(model)
     made.config = copy.deepcopy(model.config)
     made._modules = dict(model._modules)
@@ -59,21 +51,7 @@ def cut(model: Any, layers: int, vocabulary: int | None = None) -> Any:
     body.config, body._modules = made.config, dict(body._modules)
     body.layers = model.model.layers[:layers]
     made.config.num_hidden_layers = layers
-    if vocabulary is not None:
-        made.config.vocab_size = vocabulary
-        _cut_rows(made, vocabulary)
     return made
-
-
-def _cut_rows(model: Any, count: int) -> None:
-    """The first rows of the embedding, which the last product shares."""
-    whole = model.get_input_embeddings()
-    assert isinstance(whole, QuantizedEmbedding) and model.config.tie_word_embeddings
-    parts = {name: getattr(whole, name) for name in ("packed", "scales", "offsets")}
-    rows = {name: None if part is None else part[:count].clone() for name, part in parts.items()}
-    embedding = QuantizedEmbedding(whole.packing, rows)
-    model.set_input_embeddings(embedding)
-    model.set_output_embeddings(QuantizedLinear.sharing(embedding))
 
 
 @attrs.frozen
@@ -134,9 +112,9 @@ def run(
     return Run(tokens, times[0], times[1], graph["custom"], graph["library"], without)
 
 
-def whole_seconds(one: Times, two: Times, layers: int) -> float:
-    """Modelled seconds of a model of equal layers, of those of cuts to one and to two."""
-    return one.seconds + (layers - 1) * (two.seconds - one.seconds)
+def whole(two: float, three: float, layers: int) -> float:
+    """What a model of equal layers takes, of what cuts to two and to three take."""
+    return two + (layers - 2) * (three - two)
 
 
 def compared(read: Any, form: str, targets: Sequence[str], say: Any) -> list[dict[str, Any]]:
@@ -159,13 +137,12 @@ def compared(read: Any, form: str, targets: Sequence[str], say: Any) -> list[dic
         }
         if found.token.launches:
             for way, fuse in (("fused", True), ("apart", False)):
-                one = run(cut(model, 1), tokenizer, target, fuse, steps=1)
                 two = found if fuse else run(cut(model, 2), tokenizer, target, fuse, steps=1)
+                three = run(cut(model, 3), tokenizer, target, fuse, steps=1)
                 row[way] = {
-                    "prompt_seconds": whole_seconds(one.prompt, two.prompt, layers),
-                    "token_seconds": whole_seconds(one.token, two.token, layers),
-                    "launches": len(one.token.launches)
-                    + (layers - 1) * (len(two.token.launches) - len(one.token.launches)),
+                    "prompt_seconds": whole(two.prompt.seconds, three.prompt.seconds, layers),
+                    "token_seconds": whole(two.token.seconds, three.token.seconds, layers),
+                    "launches": whole(len(two.token.launches), len(three.token.launches), layers),
                 }
         rows.append(row)
     return rows
