@@ -211,7 +211,7 @@ def test_parts_lie_within_the_sizes() -> None:
 
 
 def test_of_two_lengths_one_stands_for_rows() -> None:
-    """A transpose has rows of open length on both sides: the last is the length, the first a number of rows."""
+    """A transpose has open rows on both sides: the last is the length, the first a number of rows."""
     x = te.placeholder((tirx.Var("n", "int64"), tirx.Var("s", "int64")), name="x")
     func = with_sizes(
         te.create_prim_func([x, topi.transpose(x, (1, 0))]), {"n": Size("n", 1, 50), "s": Size("s", 1, 40)}

@@ -50,7 +50,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 def _parts(graph: IGraph) -> Sequence[IGraph]:
     """The graphs that become kernels, each value with a pointer of its own, and none that nobody reads.
 
-    Their loops end where sizes leave nothing to do.
+    Loops end where sizes say so.
     What only a later value of the same pointer kept alive shows when each has a name: nvcc would warn of it.
     """
     waits = any(is_barrier(iop) for iop, _ in graph.walk())
