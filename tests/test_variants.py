@@ -24,6 +24,7 @@ from uir_tvm.runtime.modelled import recording
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedule.driver import run_recipe
 from uir_tvm.schedule.size_ranges import SizeRanges, size_ranges
+from uir_tvm.schedules import RECIPES
 from uir_tvm.stages import KernelRecord
 from uir_tvm.verify import verify
 
@@ -211,7 +212,7 @@ def test_parts_lie_within_the_sizes() -> None:
 
 
 def test_of_two_lengths_one_stands_for_rows() -> None:
-    """A transpose has open rows on both sides: the last is the length, the first a number of rows."""
+    """A transpose has rows of open length on both sides: the last is a length, the first a number of rows."""
     x = te.placeholder((tirx.Var("n", "int64"), tirx.Var("s", "int64")), name="x")
     func = with_sizes(
         te.create_prim_func([x, topi.transpose(x, (1, 0))]), {"n": Size("n", 1, 50), "s": Size("s", 1, 40)}
@@ -219,3 +220,22 @@ def test_of_two_lengths_one_stands_for_rows() -> None:
     parts = size_ranges(func, DEVICE_TARGETS[1].hardware, RANGES)
     highs = [{str(size.name): int(size.high) for size in part} for part in parts]
     assert highs == [{"s": 10, "n": 3}, {"s": 10}, {"n": 3}]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_one_value_that_a_recipe_names(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range of one value: its number is known while that kernel is compiled, whatever the model says."""
+    recipes = [attrs.evolve(each, apart=lambda func: {func.params[0].shape[0]: 3}) for each in RECIPES]
+    monkeypatch.setattr(RECIPES, "_recipes", recipes)
+    with pipeline.recording(CompileOptions(variants="named")) as records:
+        built = tvm.tirx.build(tvm.IRModule({"softmax": rows_of_softmax()}), target=TARGETS[target])
+    (record,) = records.values()
+    (variant,) = record.variants
+    assert variant.condition == "n == 3" and not variant.record.igraph.sizes
+    device = tvm.cpu() if target == "uir-cpu" else tvm.ext_dev(0)
+    for rows in (2, 3, 4):
+        x = np.random.default_rng(rows).standard_normal((rows, 24), "float32")
+        (wanted,) = interpreter.run(record.igraph, x, sizes={"n": rows})
+        y = tvm.runtime.tensor(np.full((rows, 24), np.nan, "float32"), device)
+        built["softmax"](tvm.runtime.tensor(x, device), y)
+        np.testing.assert_allclose(y.numpy().reshape(-1), wanted.reshape(-1), rtol=2e-6, atol=1e-7)

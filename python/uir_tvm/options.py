@@ -188,8 +188,8 @@ class CompileOptions:
         (``[{"n": 1}, {"n": 128}]``). A `SpecializedExecutable` with these can be saved.
     variants : str
         Which variants for parts of their sizes kernels for all sizes have (`uir_tvm.variants`): those that
-        are ``faster`` by the model, those that a recipe ``named`` alone, or ``none``; default:
-        ``UIR_VARIANTS``, else faster.
+        are ``faster`` by the model and those that a recipe names, the latter alone (``named``), or ``none``;
+        default: ``UIR_VARIANTS``, else faster.
     kernel_cache : str
         Where kernels that were compiled before are found again (`uir_tvm.kernel_cache`): on ``disk`` and in
         memory, in the ``memory`` of this process alone, or nowhere (``off``); default: ``UIR_KERNEL_CACHE``,

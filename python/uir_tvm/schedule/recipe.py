@@ -46,7 +46,7 @@ class Recipe:
         Whether it is for functions that no other recipe fits: nobody tunes it beside one that does.
     apart : callable
         Of a function with open sizes: variables, each with the one value for which a kernel of its own is so
-        much faster that a kernel for all sizes should hand over to it (`uir_tvm.runtime.one_value`).
+        much faster that a kernel for all sizes should hand over to it (`uir_tvm.variants`).
     last_resort : bool
         Whether it takes everything, but on one unit: what a printer refuses runs faster on the host.
     """
