@@ -69,7 +69,8 @@ def size_ranges(func: tirx.PrimFunc, hw: HardwareModel, space: SizeRanges) -> li
     """
     begun = begin(func, hw)
     known, inner = sizes_of(begun), inner_sizes(begun)
-    *others, last = [size for variable, size in known.items() if variable in inner] or [None]
+    lengths = [size for variable, size in known.items() if variable in inner]
+    others, last = lengths[:-1], (lengths[-1] if lengths else None)
     rows = [*(size for variable, size in known.items() if variable not in inner), *others]
     longest = [] if last is None else _up_to(last, space.lengths)
     most = _up_to(rows[0], space.rows if last is None else space.rows_by_length) if rows else []
