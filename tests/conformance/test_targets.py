@@ -34,6 +34,8 @@ from .refusals import REFUSALS, Refusal, Subject, refusal_of
 RULES = tuple(rule for rule in ALL if rule != "coverage")
 #: Chains of fp32 functions a few ULP apart, and sums of some thousand terms in another order.
 RECIPE_TOLERANCE = 2e-5
+#: What runs a graph on a target, as `run_igraph` does.
+Run = Callable[..., list[np.ndarray]]
 ALL_CASES = bool(os.environ.get("UIR_TEST_ALL"))
 #: Hardware models for which a target prints otherwise than for its default one, or lays out other memories.
 FURTHER = (("uir-bang", "mlu370-x4"), ("uir-bang", "mlu590"))
@@ -64,8 +66,11 @@ def must_refuse(call: Callable[[], Any], reason: Refusal) -> None:
         call()
 
 
-def check_case(name: str, target: str, model: str | None = None) -> None:
-    """A case agrees with the interpreter or is refused, for a hardware model (default: the target's)."""
+def check_case(name: str, target: str, model: str | None = None, run: Run = run_igraph) -> None:
+    """A case agrees with the interpreter or is refused, for a hardware model (default: the target's).
+
+    ``run(graph, target, *inputs)`` is what runs it.
+    """
     hw = hardware.get(model, TARGETS[target].kind)
     for operation, reason in CASES[name].refused(target):
         graph, inputs = CASES[name].only(operation).build(hw)
@@ -76,7 +81,7 @@ def check_case(name: str, target: str, model: str | None = None) -> None:
         return
     graph, inputs = case.build(hw)
     verify(graph, RULES)
-    found = run_igraph(graph, target, *inputs)
+    found = run(graph, target, *inputs)
     wanted = interpreter.run(graph, *inputs, allow_unwritten=True)
     tolerances = [case.tolerance(n) for n in range(len(case.operations))]
     check(found, wanted, tolerances, [o.name for o in case.operations])
@@ -84,7 +89,7 @@ def check_case(name: str, target: str, model: str | None = None) -> None:
     assert 2 * live >= len(wanted), "a case that writes nothing shows nothing"
 
 
-def check_group_form(name: str, target: str, model: str | None = None) -> None:
+def check_group_form(name: str, target: str, model: str | None = None, run: Run = run_igraph) -> None:
     """The same of a group form."""
     form = GROUP_FORMS[name]
     graph, inputs = form.build(hardware.get(model, TARGETS[target].kind))
@@ -92,12 +97,12 @@ def check_group_form(name: str, target: str, model: str | None = None) -> None:
         must_refuse(partial(run_igraph, graph, target, *inputs), reason)
         return
     verify(graph)
-    found = run_igraph(graph, target, *inputs)
+    found = run(graph, target, *inputs)
     wanted = interpreter.run(graph, *inputs)
     check(found, wanted, [form.tolerance] * len(wanted), [name] * len(wanted))
 
 
-def check_recipe(recipe: Any, target: str, model: str | None = None) -> None:
+def check_recipe(recipe: Any, target: str, model: str | None = None, run: Run = run_igraph) -> None:
     """Interpreter, target and NumPy agree on the example of a recipe, for a hardware model."""
     example = recipe.example()
     hw = hardware.get(model, TARGETS[target].kind)
@@ -105,7 +110,7 @@ def check_recipe(recipe: Any, target: str, model: str | None = None) -> None:
     if reason := refusal_of(target, Subject("recipe", recipe.hero)):
         must_refuse(partial(run_igraph, graph, target, *example.inputs), reason)
         return
-    outputs = run_igraph(graph, target, *example.inputs)
+    outputs = run(graph, target, *example.inputs)
     reference = interpreter.run(graph, *example.inputs)
     for got, same, want in zip(outputs, reference, example.expected, strict=True):
         limit = RECIPE_TOLERANCE * max(1.0, float(np.abs(want).max(initial=0)))

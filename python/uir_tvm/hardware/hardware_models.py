@@ -7,12 +7,18 @@ A target's field ``hardware`` is a module, or any object, with
     A maker per model, called when the model is asked for (so that a model may be read from the machine).
 ``DEFAULT : str``
     The name that stands for the kind when the user names none.
+``FURTHER : str``, optional
+    Which names ``PRESETS`` takes beside those that it lists.
+``name_of(target) -> str | None``, optional
+    The model that a TVM target without a name of one stands for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
+
+import tvm
 
 from ..errors import TargetError
 from ..igraph.nodes import HardwareModel
@@ -61,10 +67,19 @@ def get(name: str | None = None, target_kind: str = "cpu") -> HardwareModel:
         raise TargetError(
             f"There is no hardware model '{name}' for uir-{target_kind}.",
             where=f"hardware model '{name}'",
-            need="one of " + ", ".join(table),
+            need="one of " + ", ".join(filter(None, (*table, getattr(PRESETS[target_kind], "FURTHER", "")))),
             remedy="name one of these, or add it to the presets of the target",
         )
     return table[name]()
+
+
+def name_of(target: tvm.target.Target, target_kind: str) -> str | None:
+    """The model that a TVM target of a kind names; None: the kind's default."""
+    name = str(target.attrs.get("model", ""))
+    if name not in ("", "unknown"):
+        return name
+    derived: Callable[[tvm.target.Target], str | None] | None = getattr(_module(target_kind), "name_of", None)
+    return None if derived is None else derived(target)
 
 
 def assumed_figures(hw: HardwareModel) -> list[str]:

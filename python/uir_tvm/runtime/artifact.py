@@ -48,6 +48,7 @@ from .artifact_errors import (
 from .artifact_member import Member, Source
 from .executable import Executable
 from .executable_state import initial_of, stored_of
+from .linker import linker_for
 from .model_info import KernelInfo, ModelInfo
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
@@ -138,7 +139,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
         GRAPH: graph.encode(),
         RELAX: exe.info.relax.encode(),
         STATE: stored_of(exe.info.state, exe.initial),
-        LIBRARY: _linked(exe.library),
+        LIBRARY: _linked(exe.library, linker_for(registry.host_of(target))),
     }
     manifest = {
         "format": FORMAT,
@@ -160,13 +161,13 @@ def _device(target: tvm.target.Target) -> dict[str, str]:
     return {"model": str(hw.name), "arch": str(hw.figures.get("arch", hw.figures.get("mcpu", "")))}
 
 
-def _linked(module: tvm.runtime.Module) -> bytes:
-    """The module as a shared library."""
+def _linked(module: tvm.runtime.Module, compiler: str | None) -> bytes:
+    """The module as a shared library, linked by a compiler (default: this machine's)."""
     with tempfile.TemporaryDirectory() as scratch:
         library = pathlib.Path(scratch) / LIBRARY
         try:
             with without_scope_notes():
-                module.export_library(os.fspath(library))
+                module.export_library(os.fspath(library), **({"cc": compiler} if compiler else {}))
         except (RuntimeError, OSError, ValueError) as error:
             raise ArtifactError(
                 "The executable could not be linked.",

@@ -16,7 +16,7 @@ from tvm.runtime.vm import VirtualMachine
 
 from .. import hardware, threads
 from ..device.kind import counts_time
-from ..errors import DeviceError, ShapeError
+from ..errors import DeviceError, ShapeError, TargetError
 from ..igraph.nodes import HardwareModel
 from ..state_spec import rows_of
 from ..structure import Structure
@@ -100,10 +100,24 @@ class Executable:
                 limit=why,
                 remedy='run it where there is one, or compile it with CompileOptions(device="model")',
             )
+        if lacking := self._lacking():
+            raise DeviceError(
+                f"`{self.info.name}` cannot run here.",
+                need=f"a machine such as {self.info.target}, for which it was compiled",
+                limit=f"this machine lacks {lacking}",
+                remedy="save it and run it there, or compile it for this machine",
+            )
         if self._place.device == "ext_dev":
             # whose memory that device is, this process settles once
             tvm_ffi.get_global_func("uir.runtime.ext_dev.choose")(self._place.name)
         return tvm.device(self._place.device, 0)
+
+    def _lacking(self) -> str:
+        """What this machine lacks to run its code; empty where that is nothing or cannot be asked."""
+        try:
+            return self._place.unable(self.hardware)
+        except TargetError:  # TVM without its compiler knows no processors; `load` has checked instructions
+            return ""
 
     @functools.cached_property
     def _vm(self) -> VirtualMachine:

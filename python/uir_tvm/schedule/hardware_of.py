@@ -22,13 +22,12 @@ def hardware_for(sch: Schedule | None, hardware: HardwareModel | str | None) -> 
 
 
 def model_of_target(target: tvm.target.Target | None) -> HardwareModel:
-    """The hardware model of a uir target: kind by its keys, name by its ``model``; else this host."""
+    """The hardware model of a uir target: kind by its keys, name by what it says; else this host."""
     keys = [] if target is None else [str(key) for key in target.keys]
-    if "uir" not in keys:
+    if target is None or "uir" not in keys:
         return models.get()
     kind = kind_of(keys) or "cpu"
-    name = str(target.attrs.get("model", "")) if target is not None else ""
-    return models.get(name if name and name != "unknown" else None, kind)
+    return models.get(models.name_of(target, kind), kind)
 
 
 def check_group(hw: HardwareModel, group_size: int, num_units: int | None = None) -> None:

@@ -27,6 +27,10 @@ def _present() -> str:
     return ""
 
 
+def _able(_hw: HardwareModel) -> str:
+    return ""
+
+
 @attrs.frozen
 class Away:
     """How candidates are measured at a place that no network reaches (`uir_tvm.export.batch_runner`).
@@ -85,6 +89,8 @@ class Place:
         What compiles code for the place, with its version: times are true of it. A host model's time does
         not depend on a compiler.
     away : Away
+    unable : callable
+        Hardware model -> what this machine lacks to run code for it; empty where that is nothing.
     """
 
     name: str
@@ -98,6 +104,7 @@ class Place:
     captures: bool = False
     toolchain: Callable[[], str] = lambda: "host model"
     away: Away = SAME_VERSION
+    unable: Callable[[HardwareModel], str] = _able
 
     def say(self) -> None:
         """Say once in a process what is to be said of this place."""

@@ -94,9 +94,9 @@ def resolve(target: str | Mapping[str, Any] | tvm.target.Target, device: str = A
 
 def _named(spec: TargetRecord, target: tvm.target.Target) -> str:
     """How a user would name a TVM target of a row: with the hardware model if it is not the default one."""
-    model = str(target.attrs.get("model", ""))
+    model = hardware.name_of(target, spec.kind)
     default = str(hardware.get(None, spec.kind).name)
-    return spec.name if model in ("", "unknown", default) else f"{spec.name}:{model}"
+    return spec.name if model in (None, default) else f"{spec.name}:{model}"
 
 
 def of_target(target: tvm.target.Target) -> TargetRecord:

@@ -7,14 +7,22 @@ from typing import Any
 
 import tvm
 
+from ...hardware import host_cpu
 from ...igraph.nodes import HardwareModel
 from ..place import Place
+from .processors import Processor, llvm_config
 
 
 def _config(hw: HardwareModel) -> dict[str, Any]:
+    features = str(hw.figures.get("mattr", ""))
     return {
         "keys": ["uir", "cpu"],
-        "mcpu": str(hw.figures["mcpu"]),
+        **llvm_config(
+            str(hw.figures.get("machine", "")),
+            str(hw.figures["mcpu"]),
+            features.split(",") if features else (),
+            int(hw.vector_bytes),
+        ),
         "num-cores": int(hw.num_groups),
         "model": str(hw.name),
     }
@@ -24,4 +32,13 @@ def _toolchain() -> str:
     return f"LLVM {tvm.target.codegen.llvm_version_major()}"
 
 
-PLACES = (Place("cpu", "llvm", "cpu", _config, toolchain=_toolchain),)
+def _unable(hw: HardwareModel) -> str:
+    mcpu = str(hw.figures.get("mcpu", ""))
+    if mcpu == host_cpu.mcpu():
+        return ""
+    features = [part for part in str(hw.figures.get("mattr", "")).split(",") if part]
+    processor = Processor.named(",".join([mcpu, str(hw.figures.get("machine", "")), *features]))
+    return "" if processor is None else processor.missing_here()
+
+
+PLACES = (Place("cpu", "llvm", "cpu", _config, toolchain=_toolchain, unable=_unable),)

@@ -21,8 +21,13 @@ tile_bytes
     working set of all of L1 evicts itself.
 vector_registers
     Architectural vector registers.
-mcpu
-    LLVM's name of the processor.
+machine
+    The architecture, as `platform.machine` calls it.
+mcpu, mattr
+    LLVM's name of the processor, and what it has or lacks beside that.
+
+Of a processor that is none of these models LLVM knows the instructions, not the caches: its model has the
+smallest ones (`PRESETS` takes its name, `processors.py`).
 """
 
 from __future__ import annotations
@@ -30,16 +35,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
+import tvm
+
 from ...environment import num_threads
 from ...hardware import host_cpu
 from ...hardware.copy_rate import copy_bytes_per_second
 from ...hardware.rates import MemoryRate, Rate, Rates
 from ...igraph.nodes import HardwareModel
+from .processors import Processor, machine_of_triple, this_machine
 
 KIB = 1024
 MIB = 1024 * 1024
 
 DEFAULT = "host"
+#: What `PRESETS` takes beside the names that it lists.
+FURTHER = "a processor of LLVM such as haswell, neoverse-v1 or znver4,-avx512f,16cores"
 
 
 def cpu_model(
@@ -53,6 +63,8 @@ def cpu_model(
     l3_bytes: int,
     mcpu: str,
     line_bytes: int = 64,
+    machine: str = "x86_64",
+    mattr: str = "",
 ) -> HardwareModel:
     """The hardware model of a CPU with these caches (bytes) and vectors (bytes, count)."""
     figures = {
@@ -63,6 +75,8 @@ def cpu_model(
         "tile_bytes": l1_bytes // 2,
         "vector_registers": vector_registers,
         "mcpu": mcpu,
+        "machine": machine,
+        "mattr": mattr,
     }
     return HardwareModel(name, "cpu", cores, 1, l2_bytes, 0, vector_bytes, figures)
 
@@ -79,7 +93,49 @@ def _host() -> HardwareModel:
         l3_bytes=caches.l3_bytes,
         line_bytes=caches.line_bytes,
         mcpu=host_cpu.mcpu(),
+        machine=this_machine(),
     )
+
+
+def _named(name: str, processor: Processor) -> HardwareModel:
+    """The model of an LLVM processor, with caches that every processor has."""
+    vectors, caches = processor.vectors, host_cpu.SMALLEST
+    return cpu_model(
+        name,
+        cores=processor.workers,
+        vector_bytes=vectors.bytes,
+        vector_registers=vectors.registers,
+        l1_bytes=caches.l1_bytes,
+        l2_bytes=caches.l2_bytes,
+        l3_bytes=caches.l3_bytes,
+        line_bytes=caches.line_bytes,
+        mcpu=processor.cpu,
+        machine=processor.machine,
+        mattr=",".join(processor.features),
+    )
+
+
+class _Models(dict[str, Callable[[], HardwareModel]]):
+    """The models that are listed, and those of LLVM's processors by their names."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and Processor.named(name) is not None)
+
+    def __missing__(self, name: str) -> Callable[[], HardwareModel]:
+        processor = Processor.named(name)
+        if processor is None:
+            raise KeyError(name)
+        return functools.partial(_named, name, processor)
+
+
+def name_of(target: tvm.target.Target) -> str | None:
+    """The model of a TVM target that names none: that of its LLVM processor; None for this machine's."""
+    cpu = str(target.attrs.get("mcpu", ""))
+    features = tuple(str(each) for each in target.attrs.get("mattr", ()))
+    if not cpu or (cpu == host_cpu.mcpu() and not features):
+        return None
+    machine = machine_of_triple(str(target.attrs.get("mtriple", "")))
+    return Processor(cpu, machine, features, int(target.attrs.get("num-cores", 0))).name
 
 
 def _fixed(name: str, **figures: int | str) -> tuple[str, Callable[[], HardwareModel]]:
@@ -88,7 +144,7 @@ def _fixed(name: str, **figures: int | str) -> tuple[str, Callable[[], HardwareM
 
 # The psABI levels x86-64-v2, -v3 and -v4 (x86-64 System V ABI, "Micro-Architecture Levels") are LLVM
 # processor names and say exactly which instructions are there.
-PRESETS: Mapping[str, Callable[[], HardwareModel]] = dict(
+PRESETS: Mapping[str, Callable[[], HardwareModel]] = _Models(
     [
         ("host", _host),
         # Skylake-SP: Intel 64 and IA-32 Architectures Optimization Reference Manual, on
@@ -138,6 +194,7 @@ PRESETS: Mapping[str, Callable[[], HardwareModel]] = dict(
             l2_bytes=MIB,
             l3_bytes=4 * MIB,
             mcpu="neoverse-n1",
+            machine="aarch64",
         ),
     ]
 )

@@ -8,7 +8,6 @@ function of LLVM's own language, inlined where it is called, holds it.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable
 
 from tvm import tirx
@@ -74,7 +73,7 @@ class Streams:
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
         self.text = text
         self.used = False
-        self.possible = allowed and platform.machine() in ("x86_64", "AMD64")
+        self.possible = allowed and str(graph.hardware.figures.get("machine", "")) == "x86_64"
         self._enabled = False
 
     def wanted(self, action: Action, rows: int, lanes: int) -> bool:
