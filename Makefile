@@ -74,7 +74,7 @@ format: env  ## format C++ and sort imports
 stubs: env  ## write the field annotations of the iGraph nodes from their C++ definition
 	$(VENV)/bin/tvm-ffi-stubgen --dlls python/uir_tvm/libuir_tvm.so -- python/uir_tvm/igraph
 
-bench: env  ## torch, ONNX Runtime, stock TVM and uir-cpu in one interleaved run
+bench: env  ## torch, ONNX Runtime, stock TVM and uir-cpu in one interleaved run; with .[peers] XLA and IREE
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[bench]'
 	$(RUN) benchmarks/cpu.py
 

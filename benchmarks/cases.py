@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared by name: the models of the tests, fused operators, recurrent layers, graph breaks."""
+"""What is compared by name: models of the tests, networks, operators, recurrent layers, graph breaks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import torch
+from networks import NETWORKS
+from networks import build as build_network
 from operators import OPERATORS, Operator
 
 from tests.models import MODELS
@@ -23,7 +25,7 @@ RECURRENT: dict[str, tuple[type[torch.nn.RNNBase], int]] = {
 }
 #: A module that dynamo cuts in two.
 BREAK = "graph break"
-NAMES: tuple[str, ...] = (*MODELS, *BY_NAME, *RECURRENT, BREAK)
+NAMES: tuple[str, ...] = (*MODELS, *NETWORKS, *BY_NAME, *RECURRENT, BREAK)
 
 
 class Broken(torch.nn.Module):
@@ -58,4 +60,6 @@ def build(name: str) -> Any:
         layer, batch = RECURRENT[name]
         torch.manual_seed(7)
         return layer(256, 256).eval(), (torch.randn(128, batch, 256),)
+    if name in NETWORKS:
+        return build_network(name)
     return MODELS[name].build("full") if name in MODELS else BY_NAME[name].build()

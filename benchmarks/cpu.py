@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""uir-cpu against torch eager, torch.compile, ONNX Runtime and stock TVM, interleaved in one run.
+"""uir-cpu against torch eager, torch.compile, ONNX Runtime, XLA, IREE and stock TVM, interleaved in one run.
 
     python benchmarks/cpu.py                       models and fused operators
     python benchmarks/cpu.py --only minilm softmax
@@ -9,7 +9,8 @@
 
 Every peer runs a case in a process of its own; they take turns on the same inputs (`turns.py` says why).
 The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster); a peer
-whose result differs from torch's is named and left out of the ratio.
+whose result differs from torch's is named and left out of the ratio.  The last row is the geometric mean of
+the ratios.  A peer that is not installed is left out, and a line says how to install it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cases import BY_NAME, NAMES
 from copy_ceiling import StreamingCopy
 from rich.console import Console
 from rich.table import Table
-from runners import ASKED, RUNNERS
+from runners import ASKED, RUNNERS, left_out
 from turns import Peer, take_turns
 
 OURS = "uir-cpu"
@@ -89,6 +90,9 @@ def main() -> int:
     arguments = parser.parse_args()
     console = Console(width=150)
     threads = len(os.sched_getaffinity(0))
+    for why in filter(None, map(left_out, arguments.peers)):
+        console.print(why, markup=False)
+    arguments.peers = [peer for peer in arguments.peers if not left_out(peer)]
     names = [n for n in NAMES if not arguments.only or any(word in n for word in arguments.only)]
 
     copy = StreamingCopy(threads)
@@ -138,6 +142,10 @@ def table(rows: list[dict[str, Any]], peers: list[str], ours: str = OURS) -> Tab
         speed = ratio(row, ours)
         share = f"{row['share_of_copy']:.0%}" if "share_of_copy" in row else ""
         out.add_row(row["case"], *cells, "" if speed is None else f"{speed:.2f}", share)
+    speeds = [speed for row in rows if (speed := ratio(row, ours)) is not None]
+    if speeds:
+        blank = [""] * len(peers)
+        out.add_row("geometric mean", *blank, f"{statistics.geometric_mean(speeds):.2f}", "")
     return out
 
 

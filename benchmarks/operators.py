@@ -70,6 +70,22 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
+def rms_norm_residual(x: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum, and its rms norm: what a layer of a language model begins with."""
+    y = x + residual
+    return rms_norm(y, weight), y
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """softmax(q k^T / sqrt(d)) v, written out."""
+    return torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, -1) @ v
+
+
+def group_norm_silu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """silu(group_norm(x)) with 32 groups."""
+    return F.silu(F.group_norm(x, 32, weight, bias))
+
+
 OPERATORS: tuple[Operator, ...] = (
     Operator("softmax 4096x1024", lambda x: torch.softmax(x, -1), ((4096, 1024),)),
     Operator(
@@ -77,17 +93,32 @@ OPERATORS: tuple[Operator, ...] = (
         lambda x, m: torch.softmax(x * 0.125 + m, -1),
         ((4, 12, 384, 384), (4, 1, 1, 384)),
     ),
+    Operator("softmax 4096x4096", lambda x: torch.softmax(x, -1), ((4096, 4096),)),
+    Operator(
+        "masked softmax 12x512x512",
+        lambda x, m: torch.softmax(x * 0.125 + m, -1),
+        ((12, 512, 512), (512, 512)),
+    ),
+    Operator("log-softmax 512x50257", lambda x: torch.log_softmax(x, -1), ((512, 50257),)),
     Operator("log-softmax 128x50257", lambda x: torch.log_softmax(x, -1), ((128, 50257),)),
     Operator("layernorm+residual 4096x768", layer_norm_residual, ((4096, 768), (4096, 768), (768,), (768,))),
     Operator("rmsnorm 4096x1024", rms_norm, ((4096, 1024), (1024,))),
+    Operator("rmsnorm+residual 4096x1024", rms_norm_residual, ((4096, 1024), (4096, 1024), (1024,))),
+    Operator("group norm+silu 2x320x64x64", group_norm_silu, ((2, 320, 64, 64), (320,), (320,))),
     Operator("gelu+bias 2048x3072", lambda x, b: F.gelu(x + b), ((2048, 3072), (3072,))),
     Operator(
         "tanh-gelu+bias 2048x3072", lambda x, b: F.gelu(x + b, approximate="tanh"), ((2048, 3072), (3072,))
     ),
     Operator("swiglu 2048x2816", swiglu, ((2048, 2816), (2048, 2816))),
+    Operator("swiglu 512x11008", swiglu, ((512, 11008), (512, 11008))),
+    Operator("rotary 32x512x128", rotary, ((32, 512, 128), (512, 128), (512, 128))),
+    Operator("attention 12x512x64", attention, ((1, 12, 512, 64),) * 3),
     Operator("rotary 8x16x512x64", rotary, ((8, 16, 512, 64), (512, 64), (512, 64))),
     Operator("transpose 4096x4096", lambda x: x.t().contiguous(), ((4096, 4096),)),
     Operator("head transpose 8x512x16x64", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 512, 16, 64),)),
+    Operator("bias 784x58", lambda x, b: x + b, ((784, 58), (58,))),
+    Operator("transpose 784x58x2", lambda x: x.permute(1, 0, 2).contiguous(), ((784, 58, 2),)),
+    Operator("mean 128x512", lambda x: x.mean(-1), ((128, 512),)),
     Operator("row sum 4096x4096", lambda x: x.sum(-1), ((4096, 4096),), streaming=True),
     Operator("mean over tokens 32x512x768", lambda x: x.mean(1), ((32, 512, 768),), streaming=True),
     Operator("scale+shift 64M", lambda x: x * 2.0 + 1.0, ((64 * 1024 * 1024,),), streaming=True),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import io
+import importlib.util
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import tvm
 import uir_tvm
+from compiler_peers import iree, xla
 from tvm import relax
 from uir_tvm import frontend
 from uir_tvm.frontend.recurrence import expand
@@ -31,29 +32,49 @@ def torch_eager(module: torch.nn.Module, inputs: Inputs) -> Thunk:
 
 
 def torch_compiled(module: torch.nn.Module, inputs: Inputs) -> Thunk:
-    """torch.compile with its C++ backend."""
+    """torch.compile with its C++ backend, weights taken for constants."""
+    from torch._inductor import config
+
     torch._dynamo.reset()
+    config.freezing = True
     compiled = torch.compile(module)
     compiled(*inputs)
     return lambda: compiled(*inputs)
 
 
-def onnx_runtime(module: torch.nn.Module, inputs: Inputs) -> Thunk:
-    """ONNX Runtime on the CPU, all graph optimisations, bound inputs and outputs."""
-    import onnxruntime as ort
-
-    buffer = io.BytesIO()
+def onnx_bytes(module: torch.nn.Module, inputs: Inputs) -> bytes:
+    """The module as ONNX."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(module, tuple(inputs), dynamo=True, verbose=False)
     assert program is not None
-    buffer.write(program.model_proto.SerializeToString())
+    return program.model_proto.SerializeToString()
+
+
+def onnx_runtime(module: torch.nn.Module, inputs: Inputs) -> Thunk:
+    """ONNX Runtime on the CPU, all graph optimisations, inputs and outputs bound to memory once."""
+    import onnxruntime as ort
+
     options = ort.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3
-    session = ort.InferenceSession(buffer.getvalue(), options, providers=["CPUExecutionProvider"])
-    feed = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs, strict=True)}
-    return lambda: session.run(None, feed)
+    session = ort.InferenceSession(onnx_bytes(module, inputs), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for i, x in zip(session.get_inputs(), inputs, strict=True):
+        binding.bind_ortvalue_input(i.name, ort.OrtValue.ortvalue_from_numpy(x.numpy()))
+    names = [o.name for o in session.get_outputs()]
+    for name in names:
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)  # tells the shapes of the results
+    outputs = binding.get_outputs()
+    for name, value in zip(names, outputs, strict=True):
+        binding.bind_ortvalue_output(name, value)
+
+    def call() -> Any:
+        session.run_with_iobinding(binding)
+        return outputs
+
+    return call
 
 
 def stock_tvm(module: torch.nn.Module, inputs: Inputs) -> Thunk:
@@ -78,18 +99,16 @@ def stock_tvm(module: torch.nn.Module, inputs: Inputs) -> Thunk:
 
 
 def uir_cpu(module: torch.nn.Module, inputs: Inputs) -> Thunk:
-    """This project: uir_tvm.compile for uir-cpu."""
+    """This project: uir_tvm.compile for uir-cpu, called as the module is."""
     exe = uir_tvm.compile(torch.export.export(module, tuple(inputs)), target="uir-cpu")
-    arguments = [tvm.runtime.tensor(x.numpy()) for x in inputs]
-    return lambda: exe.run_tvm(*arguments)
+    return lambda: exe(*inputs)
 
 
 def uir_cpu_tuned(module: torch.nn.Module, inputs: Inputs) -> Thunk:
     """The same with the measured schedules of a database."""
     program = torch.export.export(module, tuple(inputs))
     exe = uir_tvm.compile(program, target="uir-cpu", database=os.environ[DATABASE])
-    arguments = [tvm.runtime.tensor(x.numpy()) for x in inputs]
-    return lambda: exe.run_tvm(*arguments)
+    return lambda: exe(*inputs)
 
 
 def uir_backend(freeze: bool, module: torch.nn.Module, inputs: Inputs) -> Thunk:
@@ -110,11 +129,33 @@ RUNNERS: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "torch eager": torch_eager,
     "torch.compile": torch_compiled,
     "ONNX Runtime": onnx_runtime,
+    "XLA": xla,
+    "IREE": iree,
     "stock TVM": stock_tvm,
     "uir-cpu": uir_cpu,
 }
+#: Modules that a peer takes beside this project's -> how they are installed.
+NEEDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "ONNX Runtime": (("onnxruntime",), "pip install -e '.[bench]'"),
+    "XLA": (("jax", "torchax"), "pip install -e '.[peers]'"),
+    "IREE": (("iree.compiler", "iree.runtime"), "pip install -e '.[peers]'"),
+}
 if DATABASE in os.environ:
     RUNNERS |= {TUNED: uir_cpu_tuned, AGAIN: uir_cpu}
+
+
+def left_out(peer: str) -> str:
+    """What a peer lacks on this machine and how to install it; empty where that is nothing."""
+    modules, install = NEEDS.get(peer, ((), ""))
+    lacking = [name for name in modules if not _found(name)]
+    return f"{peer} is left out: no {', '.join(lacking)}; {install}" if lacking else ""
+
+
+def _found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package above it
+        return False
 
 
 def first_output(result: Any) -> np.ndarray:
