@@ -72,6 +72,16 @@ def test_what_is_found_is_what_was_made(target: str) -> None:
         assert record.attempts == made.attempts and not record.fallback
 
 
+def test_what_was_read_is_lowered_once() -> None:
+    """A process that finds a kernel on disk keeps what the target makes of it, not the graph alone."""
+    compiled()
+    kernel_cache.forget()
+    read, again = compiled(), compiled()
+    assert (read.kept, again.kept) == ("disk", "memory")
+    assert again.lowered is not None and again.lowered.same_as(read.lowered)
+    assert "source" in read.seconds and "source" not in again.seconds
+
+
 def context(target: Any = CPU, **options: Any) -> StageContext:
     from uir_tvm.schedule.hardware_of import model_of_target
 

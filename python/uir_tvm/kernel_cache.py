@@ -115,7 +115,7 @@ def find(key: bytes, func: tirx.PrimFunc, options: CompileOptions) -> KernelReco
             FOLDER.used(key, SUFFIX)
     if record is None:
         return None
-    _remember(key, record)
+    remember(key, record)
     return _about(record, func, kept)
 
 
@@ -133,7 +133,7 @@ def keep(key: bytes, record: KernelRecord, options: CompileOptions) -> None:
     global _writes
     if record.refusal is not None and record.refusal.is_fault:
         return  # it is told, or raised, whenever the kernel is compiled
-    _remember(key, record)
+    remember(key, record)
     if options.kernel_cache != "disk" or record.refusal is not None:
         return
     FOLDER.remember(key, _written(record), SUFFIX)
@@ -147,7 +147,8 @@ def forget() -> None:
     _KEPT.clear()
 
 
-def _remember(key: bytes, record: KernelRecord) -> None:
+def remember(key: bytes, record: KernelRecord) -> None:
+    """Find a record in this process from now on, with all that was made of it."""
     _KEPT[key] = record
     _KEPT.move_to_end(key)
     while len(_KEPT) > MOST_IN_MEMORY:

@@ -255,9 +255,12 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
             kernel_cache.keep(key, record, context.options)
         return record
     record.seconds = {"kept": time.perf_counter() - start}
-    for each in (record, *(variant.record for variant in record.variants)):
-        if STAGES[-1].name not in each.products:
-            _through(each, context, STAGES[-1:])
+    every = (record, *(variant.record for variant in record.variants))
+    read = [each for each in every if STAGES[-1].name not in each.products]
+    for each in read:
+        _through(each, context, STAGES[-1:])
+    if key is not None and read and not any(each.refusal for each in read):
+        kernel_cache.remember(key, record)
     return record
 
 
