@@ -21,6 +21,7 @@ from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, is_open_loo
 from uir_tvm.schedule.decisions import OWN, Decisions, tile_sizes
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     column_tile,
@@ -65,6 +66,10 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         columns = decisions.choose(sch, "tile_columns", tile_sizes(total, own, most, line_of(hw)), own)
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, num_units=units, split_columns=True)
     else:
+        line = int(hw.figures.get("line_bytes", 64)) if space_of(hw).bands and len(blocks) == 1 else 0
+        if (band := _band(root, line)) is not None:
+            _walk_bands(sch, root, band)
+            blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
         rows, (r, c) = _row_tile(hw, root, elements)
         groups = decide_groups(sch, hw, blocks, decisions, rows // r * math.ceil(root.spatial[-1] / c))
         # what is the same for all rows stays where it is while these go by
@@ -116,6 +121,51 @@ def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, t
     row = outer[-1] if outer else 1
     assert row_loops_of(root, rows) is not None
     return rows, (rows_per_tile(elements, row, c), c)
+
+
+def _band(block: BlockInfo, line: int) -> int | None:
+    """Rows of a band, where rows are much shorter than a line and neighbours lie far apart in an operand.
+
+    A result (.., N, M, c) of an operand (.., M, N, c): along its own rows the result takes c elements of
+    every line of the operand, so that each line comes once for every row that it holds.  None: it is no such
+    result, a size is open, or M has no divisor that is one or two lines of it.
+    """
+    extents = [iv.dom.extent for iv in block.stmt.iter_vars]
+    if len(extents) < 3 or any(map(is_open, extents)):
+        return None
+    *_, before, row, column = [iv.var for iv in block.stmt.iter_vars]
+    turned = [
+        load.source
+        for load in collect(block.stmt.body, tvm.ir.TensorLoad)
+        if len(load.indices) > 2
+        and load.indices[-1].same_as(column)
+        and load.indices[-2].same_as(before)
+        and any(uses(index, [row]) for index in load.indices[:-2])
+    ]
+    widths = {block.spatial[-1] * dtype_bytes(source.ty.dtype) for source in turned}
+    if len(widths) != 1 or 4 * max(widths) > line:
+        return None
+    (width,), rows = widths, block.spatial[-2]
+    fitting = [n for n in range(line // width, 2 * line // width + 1) if n < rows and rows % n == 0]
+    return max(fitting, default=None)
+
+
+def _walk_bands(sch: Schedule, block: BlockInfo, band: int) -> None:
+    """Cut the rows into bands, and walk all of the dimension before within each.
+
+    Before::
+
+        for .., i, j, k in grid(.., N, M, c): result[.., i, j, k] = operand[.., j, i, k]
+
+    After: what the lines of a band hold is used while they are in the first cache::
+
+        for .., jo, i, ji, k in grid(.., M / band, N, band, c): the same, with j = jo * band + ji
+    """
+
+    def banded(*index: Any) -> list[Any]:
+        return [*index[:-3], index[-2] // band, index[-3], index[-2] % band, index[-1]]
+
+    sch.transform_block_layout(block.rv, tvm.tirx.IndexMap.from_func(banded, ndim=len(block.spatial)))
 
 
 def _is_same_for_rows(block: BlockInfo) -> bool:

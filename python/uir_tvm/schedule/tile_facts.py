@@ -62,6 +62,9 @@ class TileSpace:
         The same for tiles of whole rows.
     work_bytes : int
         Bytes that an element of a row takes beside its buffers: those that functions work in.
+    bands : bool
+        Whether results with rows of a few bytes, whose neighbours lie far apart in an operand, are made in
+        bands that use up the operand's cache lines.
     vectors : tuple of float
         Vectors to choose from, as multiples of the model's ``vector_bytes``: what a CPU computes with, how
         wide at most a GPU's accesses are.  None where instructions take whole tiles.
@@ -84,6 +87,7 @@ class TileSpace:
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0
+    bands: bool = False
     vectors: tuple[float, ...] = ()
 
 
