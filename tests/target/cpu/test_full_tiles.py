@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+import tvm
+from tvm import te, tirx
 from uir_tvm import hardware
 from uir_tvm.igraph import IGraph, affine, parse_igraph, print_igraph, var
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.elementwise import RECIPE
 from uir_tvm.target.cpu.full_tiles import full_tiles
 
 from tests.extracted import extracted
-from tests.open_functions import OPEN
+from tests.open_functions import OPEN, kernel_of
 
 
 def graph_of(name: str) -> IGraph:
@@ -49,3 +54,17 @@ def test_a_bound_in_a_loop_is_asked_for_its_last_round() -> None:
 def test_static_graphs_have_none() -> None:
     hw = hardware.get()
     assert full_tiles(extracted(apply_default(RECIPE.example().func, hw), hw)) is None
+
+
+def test_loops_of_full_tiles_end_where_sizes_end_them() -> None:
+    """Full columns, and fewer rows than one unit may walk: what lies behind the result is not written."""
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = te.placeholder((n, m), name="x")
+    turned = te.compute((n, m), lambda i, j: x[n - 1 - i, j], "turned")
+    func = with_sizes(te.create_prim_func([x, turned]), {"n": Size("n", 0, 30), "m": Size("m", 0, 40)})
+    kernel = kernel_of(func, "uir-cpu")
+    given = np.arange(200, dtype="float32").reshape(5, 40)
+    memory = np.from_dlpack(tvm.runtime.tensor(np.full((30, 40), -1, "float32")))
+    kernel(tvm.runtime.tensor(given), tvm.runtime.from_dlpack(memory[:5]))
+    np.testing.assert_array_equal(memory[:5], given[::-1])
+    assert (memory[5:] == -1).all()

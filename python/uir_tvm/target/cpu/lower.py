@@ -53,13 +53,16 @@ class _Part:
     planned: list[RowNest | _Repeat]
     nests: list[RowNest]
     values: OperandValues
+    rounds: Mapping[str, Affine]
 
     @staticmethod
-    def of(phase: IGraph) -> _Part:
-        graph, rounds = limited(_without_overlap(read_through(rename(phase))))
+    def of(phase: IGraph, ended: Mapping[str, Affine] | None = None) -> _Part:
+        """The plan of a phase; ``ended``: of one whose loops end after so many rounds, without such bounds."""
+        prepared = _without_overlap(read_through(rename(phase)))
+        graph, rounds = limited(prepared) if ended is None else (prepared, ended)
         planned = _planned(graph.body, rounds)
         nests = list(_all_nests(planned))
-        return _Part(graph, planned, nests, OperandValues(nests))
+        return _Part(graph, planned, nests, OperandValues(nests), rounds)
 
     @property
     def memories(self) -> list[IPointer]:
@@ -144,7 +147,8 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
     """
     graph = part.graph
     full = full_tiles(graph)
-    pairs = _Bounded(part, full, None if full is None else _Part.of(full.graph))
+    # its loops end as those of the other: the bounds that said so are gone
+    pairs = _Bounded(part, full, None if full is None else _Part.of(full.graph, part.rounds))
     threads = int(graph.hardware.num_groups)
     units = kernel.scope.expr(graph.parallel)
     few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
