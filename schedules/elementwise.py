@@ -17,7 +17,15 @@ from tvm.relax import op
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, is_open_loop, leaf_blocks, uses
+from uir_tvm.schedule.blocks import (
+    BlockInfo,
+    collect,
+    dtype_bytes,
+    is_open_loop,
+    leaf_blocks,
+    loop_extent,
+    uses,
+)
 from uir_tvm.schedule.decisions import OWN, Decisions, tile_sizes
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.recipe import Recipe
@@ -57,8 +65,7 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     elements = _enough_tiles(hw, root, elements)
     most = most_elements(hw, blocks)
     flat = all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1
-    # units share a run of a number times one size; open dimensions that are left apart are no run
-    flat = flat and sum(is_open_loop(sch, loop) for loop in sch.get_loops(root.rv)) < 2
+    flat = flat and not _opens_inside(sch, root)
     if decisions.fork("flat", (1, 0) if flat and len(root.spatial) > 1 else (int(flat),), int(flat)):
         total = math.prod(root.spatial)
         own = _flat_tile(hw, blocks, total, min(elements, space_of(hw).flat_tile))
@@ -191,6 +198,12 @@ def _is_flat(block: BlockInfo) -> bool:
         and structural_equal(ld.source.ty.shape, shape)
         for ld in loads
     )
+
+
+def _opens_inside(sch: Schedule, block: BlockInfo) -> bool:
+    """Whether a dimension is open that others are outside of: the parts of one index are then not affine."""
+    loops = [loop for loop in sch.get_loops(block.rv) if loop_extent(sch, loop) != 1]
+    return any(is_open_loop(sch, loop) for loop in loops[1:])
 
 
 def example() -> Any:

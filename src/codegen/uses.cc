@@ -125,6 +125,46 @@ bool HoldsBesideBoxes(const std::vector<const Use*>& uses) {
   return !one_box && !StretchesAreApart(uses);
 }
 
+namespace {
+
+/*! \brief Whether both sides have the same stride. */
+bool SameStrides(const ISlice& a, const ISlice& b) {
+  if (a->row_stride != b->row_stride || a->col_stride != b->col_stride) return false;
+  return !a->OpenStrides() || (a->RowStride().ToString() == b->RowStride().ToString() &&
+                               a->ColStride().ToString() == b->ColStride().ToString());
+}
+
+bool SameOrNone(const ffi::Optional<Affine>& bound, const ffi::Optional<Affine>& other) {
+  return !other || (bound && bound.value().ToString() == other.value().ToString());
+}
+
+/*! \brief Whether a read sees what a write left, in the same iteration of its loops, and nothing outside of its box. */
+bool KeepsTo(const Use& read, const Use& write) {
+  if (read.position <= write.position || read.loops.size() < write.loops.size()) return false;
+  for (size_t k = 0; k < write.loops.size(); ++k) {
+    if (!read.loops[k].same_as(write.loops[k])) return false;
+  }
+  const ISlice &a = read.slice, &b = write.slice;
+  return a->offset.ToString() == b->offset.ToString() && a->rows == b->rows && a->cols == b->cols &&
+         SameStrides(a, b) && SameOrNone(a->row_begin, b->row_begin) && SameOrNone(a->row_end, b->row_end) &&
+         SameOrNone(a->col_begin, b->col_begin) && SameOrNone(a->col_end, b->col_end);
+}
+
+}  // namespace
+
+std::set<std::string> BoxesOfAllReads(const std::vector<const Use*>& uses) {
+  std::set<std::string> free, spared;
+  for (const Use* write : uses) {
+    if (!write->write) continue;
+    bool all = !write->reads_too && std::all_of(uses.begin(), uses.end(), [&](const Use* use) {
+      return (use->write && !use->reads_too) || KeepsTo(*use, *write);
+    });
+    (all ? free : spared).insert(BoxText(write->slice));
+  }
+  for (const std::string& box : spared) free.erase(box);
+  return free;
+}
+
 Scope ScopeOf(const IGraph& graph) {
   Scope scope;
   BindSizes(graph, &scope);
@@ -143,17 +183,6 @@ std::string BoxText(const ISlice& slice) {
   std::string cols = side("cols", slice->col_begin, slice->col_end);
   return rows + (rows.empty() || cols.empty() ? "" : ", ") + cols;
 }
-
-namespace {
-
-/*! \brief Whether both sides have the same stride. */
-bool SameStrides(const ISlice& a, const ISlice& b) {
-  if (a->row_stride != b->row_stride || a->col_stride != b->col_stride) return false;
-  return !a->OpenStrides() || (a->RowStride().ToString() == b->RowStride().ToString() &&
-                               a->ColStride().ToString() == b->ColStride().ToString());
-}
-
-}  // namespace
 
 bool SamePlace(const ISlice& a, const ISlice& b) {
   Affine apart = a->offset - b->offset;

@@ -53,6 +53,11 @@ bool StretchesAreApart(const std::vector<const Use*>& uses);
 //! \param uses All of the pointer's.
 bool HoldsBesideBoxes(const std::vector<const Use*>& uses);
 
+//! \brief The boxes (`BoxText`) whose writes need not spare what lies outside of them, whatever the pointer holds:
+//! all reads come after such a write, in its loops or in loops inside, and keep to its box.
+//! \param uses All of the pointer's.
+std::set<std::string> BoxesOfAllReads(const std::vector<const Use*>& uses);
+
 /*! \brief The variables of a graph (pid, sizes and every loop) with their ranges; texts are their names. */
 Scope ScopeOf(const IGraph& graph);
 

@@ -74,7 +74,7 @@ Layout Plan::WorkLayout(const IOp& iop) const {
 bool Plan::SparesOutside(const ISlice& target) const {
   bool whole = !target->row_begin && !target->row_end && !target->col_begin && !target->col_end;
   auto it = spares_.find(std::string(target->pointer->name));
-  return !whole && it != spares_.end() && it->second;
+  return !whole && it != spares_.end() && it->second.count(BoxText(target)) == 0;
 }
 
 }  // namespace uir::codegen::cuda

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -99,7 +100,8 @@ class Plan {
   Arch arch_;
   Scope scope_;
   std::map<std::string, Home> homes_;
-  std::map<std::string, bool> spares_;
+  /*! \brief Pointers that hold something beside boxes, each with the boxes whose writes need not mind. */
+  std::map<std::string, std::set<std::string>> spares_;
   std::map<const IOpNode*, WgmmaChoice> wgmma_;
   bool has_atoms_ = false;
   int64_t widest_ = kWidestBytes;

@@ -163,7 +163,9 @@ void Planner::ChooseLayouts() {
 }
 
 void Planner::FindSpared() {
-  for (const auto& [name, uses] : by_pointer_) plan_->spares_[name] = HoldsBesideBoxes(uses);
+  for (const auto& [name, uses] : by_pointer_) {
+    if (HoldsBesideBoxes(uses)) plan_->spares_[name] = BoxesOfAllReads(uses);
+  }
 }
 
 void Planner::Place() {
