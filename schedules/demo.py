@@ -13,6 +13,8 @@ from tvm import relax, tirx
 from uir_tvm import hardware
 from uir_tvm.extract import extract
 from uir_tvm.igraph import interpreter
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.optimize import completed
 from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedule.recipe import Recipe
@@ -23,13 +25,48 @@ from ..options import DEFAULT_TARGET
 TOLERANCE = 2e-5
 
 
+#: Shapes of inputs; a variable is a size that is open.
+Shapes = Sequence[tuple[Any, ...]]
+#: Inputs, and what NumPy says of the results.
+Numbers = tuple[list[np.ndarray], list[np.ndarray]]
+
+
 @attrs.frozen
 class Example:
-    """A function, inputs for it, and what NumPy says of its results: the last parameters, updated or new."""
+    """A function, inputs for it, and what NumPy says of its results: the last parameters, updated or new.
+
+    Parameters
+    ----------
+    make : callable, optional
+        Shapes of the inputs -> the same function of such inputs.
+    draw : callable, optional
+        Shapes of the inputs, all of them numbers -> inputs, and what NumPy says.
+    """
 
     func: tirx.PrimFunc
     inputs: list[np.ndarray]
     expected: list[np.ndarray]
+    make: Callable[[Shapes], tirx.PrimFunc] | None = None
+    draw: Callable[[Shapes], Numbers] | None = None
+
+    @classmethod
+    def of(
+        cls, make: Callable[[Shapes], tirx.PrimFunc], draw: Callable[[Shapes], Numbers], shapes: Shapes
+    ) -> Example:
+        """The example for some shapes, which can be had for others too."""
+        return cls(make(shapes), *draw(shapes), make, draw)
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Of the inputs."""
+        return [array.shape for array in self.inputs]
+
+    def open_function(self, shapes: Sequence[tuple[int | str, ...]], sizes: dict[str, Size]) -> tirx.PrimFunc:
+        """The function of inputs some of whose dimensions are sizes, by name, and what is known of them."""
+        assert self.make is not None, "an example that is made for one shape"
+        variables = {name: tirx.Var(name, "int64") for name in sizes}
+        func = self.make([tuple(variables[d] if isinstance(d, str) else d for d in s) for s in shapes])
+        return with_sizes(func, sizes)
 
 
 def from_relax(
@@ -38,7 +75,7 @@ def from_relax(
     reference: Callable[..., Any],
     *,
     dtypes: Sequence[str] | None = None,
-    high: int = 100,
+    high: int | Callable[[Shapes], int] = 100,
     seed: int = 0,
 ) -> Example:
     """The fused PrimFunc of a small Relax expression, with random inputs.
@@ -49,10 +86,29 @@ def from_relax(
         Relax variables -> Relax expression.
     shapes, dtypes : sequence
         Of the inputs; float32 by default, integers are drawn below ``high``.
+    high : int or callable
+        A number, or one by the shapes of the inputs.
     reference : callable
         NumPy arrays (floats in float64) -> result or tuple of results.
     """
     kinds = list(dtypes or ["float32"] * len(shapes))
+
+    def draw(shapes: Shapes) -> Numbers:
+        rng = np.random.default_rng(seed)
+        below = high(shapes) if callable(high) else high
+        inputs = [
+            rng.standard_normal(shape).astype(dtype)
+            if "float" in dtype
+            else rng.integers(0, below, shape).astype(dtype)
+            for shape, dtype in zip(shapes, kinds, strict=True)
+        ]
+        results = reference(*(a.astype("float64") if a.dtype.kind == "f" else a for a in inputs))
+        return inputs, list(results) if isinstance(results, tuple) else [results]
+
+    return Example.of(lambda shapes: _fused(build, shapes, kinds), draw, shapes)
+
+
+def _fused(build: Callable[..., Any], shapes: Shapes, kinds: Sequence[str]) -> tirx.PrimFunc:
     builder = relax.BlockBuilder()
     params = [
         relax.Var(f"x{i}", relax.TensorType(list(shape), dtype))
@@ -63,18 +119,7 @@ def from_relax(
             out = builder.emit_output(builder.normalize(build(*params)))
         builder.emit_func_output(out)
     mod = relax.transform.DecomposeOpsForInference()(builder.get())
-    mod = relax.transform.LegalizeOps()(mod)
-    func = fuse_whole(mod)
-    rng = np.random.default_rng(seed)
-    inputs = [
-        rng.standard_normal(shape).astype(dtype)
-        if "float" in dtype
-        else rng.integers(0, high, shape).astype(dtype)
-        for shape, dtype in zip(shapes, kinds, strict=True)
-    ]
-    wide = [a.astype("float64") if a.dtype.kind == "f" else a for a in inputs]
-    results = reference(*wide)
-    return Example(func, inputs, list(results) if isinstance(results, tuple) else [results])
+    return fuse_whole(relax.transform.LegalizeOps()(mod))
 
 
 def fuse_whole(mod: tvm.IRModule) -> tirx.PrimFunc:

@@ -19,7 +19,7 @@ from uir_tvm.schedule.prepare import inline_producers
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.representative import is_open, most_of
 from uir_tvm.schedule.smaller import shrink_of
-from uir_tvm.schedules.demo import Example
+from uir_tvm.schedules.demo import Example, Numbers, Shapes
 
 #: Elements of a chunk, and others to choose from.
 CHUNK, CHUNKS = 1024, (128, 256, 512, 1024, 2048, 4096)
@@ -97,28 +97,35 @@ def _fuse_runs(sch: Schedule, blocks: Sequence[BlockInfo]) -> None:
                     sch.fuse(*[loops[position] for position in run])
 
 
-def example() -> Any:
-    """A running sum over 4 rows of 50, halved: every element needs the one before it."""
-
+def _running_sum(rows: Any, columns: Any) -> Any:
     @T.prim_func(private=True, s_tir=True)
-    def running_sum(A: T.Buffer((4, 50), "float32"), B: T.Buffer((4, 50), "float32")):  # type: ignore[valid-type]
-        S = T.sblock_alloc_buffer((4, 50), "float32")
-        for i in range(4):
+    def running_sum(A: T.Buffer((rows, columns), "float32"), B: T.Buffer((rows, columns), "float32")):  # type: ignore[valid-type]
+        S = T.sblock_alloc_buffer((rows, columns), "float32")
+        for i in range(rows):
             with T.sblock("first"):
-                vi = T.axis.spatial(4, i)
+                vi = T.axis.spatial(rows, i)
                 S[vi, 0] = A[vi, 0]
-        for i, j in T.grid(4, 49):
+        for i, j in T.grid(rows, columns - 1):
             with T.sblock("sum"):
-                vi = T.axis.spatial(4, i)
-                vj = T.axis.opaque(49, j)
+                vi = T.axis.spatial(rows, i)
+                vj = T.axis.opaque(columns - 1, j)
                 S[vi, vj + 1] = S[vi, vj] + A[vi, vj + 1]
-        for i, j in T.grid(4, 50):
+        for i, j in T.grid(rows, columns):
             with T.sblock("half"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = S[vi, vj] * T.float32(0.5)
 
-    x = np.random.default_rng(0).standard_normal((4, 50)).astype("float32")
-    return Example(running_sum, [x], [x.astype("float64").cumsum(1) / 2])
+    return running_sum
+
+
+def _numbers(shapes: Shapes) -> Numbers:
+    x = np.random.default_rng(0).standard_normal(shapes[0]).astype("float32")
+    return [x], [x.astype("float64").cumsum(1) / 2]
+
+
+def example() -> Any:
+    """A running sum over 4 rows of 50, halved: every element needs the one before it."""
+    return Example.of(lambda shapes: _running_sum(*shapes[0]), _numbers, [(4, 50)])
 
 
 RECIPE = Recipe(

@@ -61,7 +61,7 @@ def example() -> Any:
         [(1000, 384), (4, 64), (64, 384)],
         lambda table, ids, positions: table[ids] + positions,
         dtypes=["float32", "int64", "float32"],
-        high=1000,
+        high=lambda shapes: shapes[0][0],
     )
 
 

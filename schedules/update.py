@@ -17,7 +17,7 @@ from uir_tvm.schedule.blocks import leaf_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedules import gather
-from uir_tvm.schedules.demo import Example
+from uir_tvm.schedules.demo import Example, Numbers, Shapes
 
 
 def matches(sch: Schedule) -> bool:
@@ -33,16 +33,29 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     gather.schedule(sch, hw, decisions)
 
 
+#: Rows of the cache in the example.
+LENGTH = 64
+
+
+def _function(shapes: Shapes) -> Any:
+    (outer, count, inner), (sets, _), _ = shapes
+    return row_update(Rows(outer, LENGTH, count, inner, sets=sets), "float32", "int64")
+
+
+def _numbers(shapes: Shapes) -> Numbers:
+    (outer, count, inner), (sets, _), _ = shapes
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((outer, count, inner)).astype("float32")
+    index = np.array([rng.permutation(LENGTH)[:count] for _ in range(sets)])
+    memory = rng.standard_normal((outer * LENGTH, inner)).astype("float32")
+    expected = memory.astype("float64").reshape(outer, LENGTH, inner)
+    expected[:, index[0]] = values
+    return [values, index, memory], [expected.reshape(memory.shape)]
+
+
 def example() -> Any:
     """Two rows of a step's keys into a cache of 64."""
-    rows = Rows(outer=2, length=64, count=2, inner=32, sets=1)
-    rng = np.random.default_rng(0)
-    values, index = rng.standard_normal(rows.values).astype("float32"), np.array([[5, 60]])
-    memory = rng.standard_normal((2 * 64, 32)).astype("float32")
-    expected = memory.astype("float64").reshape(2, 64, 32)
-    expected[:, index[0]] = values
-    func = row_update(rows, "float32", "int64")
-    return Example(func, [values, index, memory], [expected.reshape(memory.shape)])
+    return Example.of(_function, _numbers, [(2, 2, 32), (1, 2), (2 * LENGTH, 32)])
 
 
 RECIPE = Recipe(

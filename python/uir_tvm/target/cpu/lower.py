@@ -57,7 +57,7 @@ class _Part:
 
     @staticmethod
     def of(phase: IGraph, ended: Mapping[str, Affine] | None = None) -> _Part:
-        """The plan of a phase; ``ended``: of one whose loops end after so many rounds, without such bounds."""
+        """The plan of a phase; ``ended``: of one without bounds whose loops end after so many rounds."""
         prepared = _without_overlap(read_through(rename(phase)))
         graph, rounds = limited(prepared) if ended is None else (prepared, ended)
         planned = _planned(graph.body, rounds)
