@@ -6,13 +6,17 @@ from __future__ import annotations
 import json
 import pathlib
 
+import attrs
 import pytest
 from click.testing import CliRunner, Result
 from uir_tvm.cli import main
-from uir_tvm.explain.tuning_summary import SiteResult
+from uir_tvm.explain.tuning_summary import SiteResult, SizeTime
+from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase
+from uir_tvm.tune.spaces import design_spaces
 
 from .tune.kernels import kernel, scheduled
+from .tune.open_models import open_kernel
 
 
 @pytest.fixture
@@ -45,6 +49,20 @@ def test_list_has_sites_of_graphs(folder: pathlib.Path) -> None:
     assert all(said in output for said in ("product 8x8", "unpacked", "2.00x", "20 us")), output
     kernel_row, row = json.loads(uir("list", folder, "--json").stdout)
     assert "kernel" in kernel_row and (row["site"], row["gain"], row["stale"]) == ("product 8x8", 2.0, "")
+
+
+def test_list_has_times_by_size(tmp_path: pathlib.Path) -> None:
+    """Of a kernel with open sizes: representative ones, their weights, and what it takes there."""
+    place, func = registry.resolve("uir-cpu").target, open_kernel()
+    space = design_spaces(func, place)[0]
+    times = [SizeTime({"n": 8}, 1.0, 2e-5, 1e-5, "batch = 8")]
+    database = ScheduleDatabase(tmp_path / "db")
+    database.add(func, space.schedule, [1e-5], place, begun=space.begun, by_size=times)
+    assert "batch = 8 (100%): 20 us, now 10 us, 2.00x" in " ".join(
+        uir("list", tmp_path / "db").output.split()
+    )
+    (row,) = json.loads(uir("list", tmp_path / "db", "--json").stdout)
+    assert row["by_size"] == [attrs.asdict(times[0])]
 
 
 def test_best(folder: pathlib.Path) -> None:

@@ -15,10 +15,12 @@ from click.testing import CliRunner, Result
 from tvm import relax
 from uir_tvm.cli import main
 from uir_tvm.tune import ScheduleDatabase, key_of
+from uir_tvm.tune.measure import LocalMeasurer
 from uir_tvm.tune.server import MeasuringServer
 
 from . import tiny
 from .kernel_graph.programs import constant, module
+from .tune.open_models import InProcess, rows_module
 
 HOST = "127.0.0.1"
 
@@ -52,7 +54,8 @@ def test_tunes(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
 def test_help_shows_how() -> None:
     result = uir("--help")
     assert result.exit_code == 0
-    for line in ("uir tune model.onnx --database tuned", "uir compile model.onnx --database tuned", "--rpc"):
+    sizes = "--sizes n=1,s=128:0.7 --sizes n=8,s=512:0.3"
+    for line in ("uir tune model.onnx --database tuned", "uir compile model.onnx --database tuned", sizes):
         assert line in result.output
 
 
@@ -79,6 +82,43 @@ def test_bad_input(
     assert result.exit_code == code, result.output
     assert said in " ".join(result.stderr.split())
     assert not (tmp_path / "db").exists()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "code", "said"),
+    [
+        ("n", 19, "write it as n=8,s=128:0.3"),
+        ("n=4,m=8:0", 19, "a weight above 0"),
+        ("n=4,k=8", 19, "no size k open"),
+        ("n=4,m=9999", 10, "9999"),
+    ],
+)
+def test_bad_sizes(sizes: str, code: int, said: str, tmp_path: pathlib.Path) -> None:
+    """They are refused before anything is written; those of a model with known sizes too."""
+    path = tmp_path / "rows.relax.json"
+    path.write_text(tvm.ir.save_json(rows_module()))
+    result = uir(path, "--database", tmp_path / "db", "--sizes", sizes)
+    assert result.exit_code == code and said in " ".join(result.stderr.split()), result.output
+    result = uir(tiny.relax_dump(tmp_path), "--database", tmp_path / "db", "--sizes", sizes)
+    assert result.exit_code == 19 and not (tmp_path / "db").exists()
+
+
+def test_sizes_that_a_model_leaves_open(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One schedule is timed at each list of sizes; batches refuse such kernels."""
+    path, folder = tmp_path / "rows.relax.json", tmp_path / "db"
+    path.write_text(tvm.ir.save_json(rows_module()))
+    options = ("--target", "uir-bang", "--device", "model", "--database", folder)
+    sizes = ("--sizes", "n=1,m=9:3", "--sizes", "n=8,m=8")
+    monkeypatch.setattr(LocalMeasurer, "for_target", lambda *_: InProcess())
+    result = uir(path, *options, *sizes, "--trials", 1, "--json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)["rows"]
+    assert row["trials"] == 1 and row["default"] > 0
+    (journal,) = folder.glob("*/tuning/journal.jsonl")
+    trials = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert all(len(trial["result"]["by_size"]) == 2 for trial in trials if "result" in trial)
+    result = uir(path, *options, *sizes, "--export-batch", tmp_path / "out")
+    assert result.exit_code == 17 and "leaves sizes open" in result.stderr and "--rpc" in result.stderr
 
 
 def test_no_database(model: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,20 +36,13 @@ from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable
 from .runtime.growing_state import GrowingExecutable, growing
 from .runtime.model_info import ModelInfo
-from .runtime.open_kernels import OpenKernels
+from .runtime.open_programs import symbolic_programs
 from .runtime.sized_executable import SizedExecutable
 from .runtime.specialized import SpecializedExecutable
 from .runtime.stored_programs import StoredProgram, StoredPrograms
-from .runtime.symbolic_programs import (
-    OpenGraph,
-    SizedProgram,
-    SymbolicProgram,
-    SymbolicPrograms,
-    needs_numbers,
-)
+from .runtime.symbolic_programs import SizedProgram, SymbolicProgram, SymbolicPrograms, needs_numbers
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
-from .size_space import SizeSpace
 from .structure import STRUCTURE
 from .symbolic_shapes import OpenSignature, Sizes
 
@@ -210,41 +203,13 @@ def _programs_of(
 ) -> SymbolicPrograms | StoredPrograms:
     """What is compiled for all sizes of a model."""
     kernel = getattr(opened, "kernel", None)
-    if kernel is None or options.database is not None:
-        return _programs(target, options)
+    if kernel is None:
+        return symbolic_programs(target, options)
 
     def alone(sizes: Sizes) -> Executable:
         return _compile(kernel.bound(sizes), target, None, None, label, options, None)
 
     return KernelPrograms(kernel, label, target, options, alone)
-
-
-def _programs(target: str | tvm.target.Target, options: CompileOptions) -> SymbolicPrograms:
-    """How a model is read for all sizes at once."""
-    from . import kernel_graph
-    from .target import registry
-
-    if options.database is not None:
-        return SymbolicPrograms(None, "a database chooses by the numbers in shapes")
-    chosen = registry.resolve(target, options.device).target
-
-    def group(module: tvm.IRModule, space: SizeSpace) -> kernel_graph.GroupedProgram:
-        return kernel_graph.group(
-            module,
-            chosen,
-            space,
-            fuse=options.fuse,
-            fast_math=options.fast_math,
-            faults=options.faults,
-            precision=options.precision,
-        )
-
-    def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:
-        kernels = OpenKernels(chosen, options, space)
-        return OpenGraph(kernel_graph.assemble_open(given, chosen, space, kernels), kernels)
-
-    # launches that are captured as one are of one shape
-    return SymbolicPrograms(group, assemble=None if options.cuda_graph else assemble)
 
 
 @one_at_a_time

@@ -40,3 +40,10 @@ def bound_kernel(func: tirx.PrimFunc, numbers: Mapping[Any, tirx.IntImm]) -> tir
         elif param in numbers:
             given[param] = numbers[param]
     return func.specialize(given)
+
+
+def kernel_at(func: tirx.PrimFunc, sizes: Mapping[str, int]) -> tirx.PrimFunc:
+    """A kernel for a number for each of its open sizes, and of its parameters that are numbers, by name."""
+    plain = [param for param in func.params if not tirx.is_buffer_var(param)]
+    variables = dict.fromkeys([*symbols_in(func), *plain])
+    return bound_kernel(func, {v: tirx.IntImm(str(v.ty.dtype), sizes[str(v.name)]) for v in variables})

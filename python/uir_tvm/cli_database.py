@@ -6,11 +6,13 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+import attrs
 import click
 
 from .cli_base import OUT, Commands, emit, global_options, wide
 from .cli_print import table_of
 from .errors import DatabaseError
+from .explain.tuning_summary import size_times
 from .time_text import time_text
 
 #: Options and arguments that several commands share.
@@ -48,10 +50,13 @@ def _existing(path: pathlib.Path) -> Any:
 def list_command(ctx: click.Context, database: pathlib.Path) -> None:
     """List the kernels of DATABASE: how many schedules, the best mean time, whether they are used here.
 
+    Of a kernel with open sizes: the representative ones, their weights, and its times there.
+
     Then the sites of kernel graphs (how products run, and what shares a kernel), with what each takes.
     """
     found = _existing(database)
     rows, sites = _kernels(found), _sites(found)
+    is_open = any(row["by_size"] for row in rows)
     shown = [
         {
             "target": f"{row['target']}:{row['hardware']}",
@@ -59,6 +64,7 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
             "origin": row["origin"],
             "schedules": row["schedules"],
             "best": time_text(row["seconds"]) + (" modelled" if row["place"] == "model" else ""),
+            **({"by size": "\n".join(map(str, size_times(row["by_size"])))} if is_open else {}),
             "used here": row["stale"] or "yes",
         }
         for row in rows
@@ -127,6 +133,7 @@ def _kernels(database: Any) -> list[dict[str, Any]]:
                 "origin": entry.origin,
                 "schedules": 0,
                 "seconds": entry.mean,
+                "by_size": [attrs.asdict(time) for time in entry.by_size],
                 "stale": why[folder],
             },
         )

@@ -82,6 +82,13 @@ STARTTIME = 19
     metavar="DIR",
     help="Take up what the runner of an exported batch measured.",
 )
+@click.option(
+    "--sizes",
+    multiple=True,
+    metavar="NAME=N,...[:WEIGHT]",
+    help="Of a model that leaves sizes open: at which sizes schedules are timed, a number for each symbol, "
+    "and how much they count (default: 1); once for each list.  Default: small and large ones by ranges.",
+)
 @shape_option
 @click.option("--device", type=click.Choice(DEVICES), help="Where kernels run; as for `uir compile`.")
 @click.option("--fuse/--no-fuse", default=True, show_default=True, help="As for `uir compile`.")
@@ -101,6 +108,7 @@ def tune_command(
     cost_model: pathlib.Path | None,
     export_batch: pathlib.Path | None,
     import_results: pathlib.Path | None,
+    sizes: tuple[str, ...],
     shapes: tuple[str, ...],
     device: str | None,
     fuse: bool,
@@ -120,6 +128,10 @@ def tune_command(
       uir tune model.onnx --target uir-cuda --database tuned --rpc HOST:9090 --key SECRET
       uir tune model.onnx --target uir-cuda --database tuned --export-batch out      no network: carry it
       uir tune model.onnx --target uir-cuda --database tuned --import-results out    over, and back
+
+    \b
+    Sizes that the model leaves open (a schedule serves all of them; `uir check MODEL` names them):
+      uir tune model.onnx --database tuned --sizes n=1,s=128:0.7 --sizes n=8,s=512:0.3
 
     Kernels get trials where the model's time falls most.  A candidate that computes something else is never
     kept, and a report of it is in DATABASE/rejected.  A schedule enters the database when a second
@@ -141,6 +153,7 @@ def tune_command(
             "seed": seed,
             "shapes": shapes_of(shapes),
             "fuse": fuse,
+            "sizes": sizes or None,
             "watcher": watcher,
         }
         if rpc or export_batch is not None or import_results is not None:

@@ -303,10 +303,3 @@ def test_a_size_that_a_later_condition_excludes_is_compiled_alone(monkeypatch: p
     assert made is not None
     expect_close(exe(*args), module(*args))
     assert not any(type(each.executable).__name__ == "SizedExecutable" for each in exe._whole.values())
-
-
-def test_a_database_is_asked_for_each_shape(tmp_path: Any) -> None:
-    from uir_tvm.api import _programs
-    from uir_tvm.options import CompileOptions
-
-    assert "database" in _programs("uir-cpu", CompileOptions(database=tmp_path)).why_not

@@ -132,7 +132,9 @@ class Fake:
     bound = ""
     order: list[str] = []
 
-    def __init__(self, record: pipeline.KernelRecord, _target: Any, arguments: Any) -> None:
+    def __init__(
+        self, record: pipeline.KernelRecord, _func: Any, _target: Any, arguments: Any, *_: Any
+    ) -> None:
         self.name, self.arguments = record.name, arguments
 
     def call(self) -> Called:

@@ -11,6 +11,7 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
+from uir_tvm.schedule.size_points import SizePoint
 from uir_tvm.target import registry
 from uir_tvm.tune.job import DEFAULTS, OK, OUTCOMES, REFUSED, Job, Result, Settings
 from uir_tvm.tune.spaces import design_spaces
@@ -25,6 +26,7 @@ class Subject:
     name: str
     func: tirx.PrimFunc
     target: tvm.target.Target
+    points: tuple[SizePoint, ...] = ()
 
 
 def subject(target: str = "uir-cpu") -> Subject:

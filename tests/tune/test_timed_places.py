@@ -20,6 +20,7 @@ from uir_tvm.tune.timed_places import (
     CALLS,
     LEAST_CALLS,
     Amid,
+    KernelCall,
     Modelled,
     Timed,
     require,
@@ -50,7 +51,7 @@ def test_samples_are_means_of_enough_calls(target: str) -> None:
     task = subject(target)
     record = pipeline.compile_kernel(task.func, task.target, "relu")
     reference = reference_of(str(tvm.ir.save_json(task.func)), 0)
-    runner = Timed(record, task.target, reference.arguments)
+    runner = Timed(KernelCall(record, task.func, task.target, reference.arguments, {}))
     called = runner.call()
     assert not called.faults
     assert len(called.results) == len(task.func.params)
@@ -62,7 +63,8 @@ def test_calls_on_a_cpu_come_after_other_work(monkeypatch: pytest.MonkeyPatch) -
     """Before each, what the kernel reads is written again, and nothing that it writes."""
     task = subject("uir-cpu")
     record = pipeline.compile_kernel(task.func, task.target, "relu")
-    runner = Amid(record, task.target, reference_of(str(tvm.ir.save_json(task.func)), 0).arguments)
+    arguments = reference_of(str(tvm.ir.save_json(task.func)), 0).arguments
+    runner = Amid(KernelCall(record, task.func, task.target, arguments, {}))
     runner.call()
     assert 0 < runner.sample(0.0) < 1
     read, *_, written = runner.tensors
@@ -87,14 +89,14 @@ def test_what_a_kernel_leaves_out_is_a_fault() -> None:
     task = subject("uir-bang:mlu590")
     record = pipeline.compile_kernel(task.func, task.target, "relu")
     arguments = arguments_of(task.func, 0)
-    whole = Modelled(record, task.target, arguments)
+    whole = Modelled(KernelCall(record, task.func, task.target, arguments, {}))
     assert not whole.call().faults
     assert whole.sample(0.0) > 0
     assert whole.bound
     graph = record.optimized
     assert graph is not None
     half = attrs.evolve(record, products={**record.products, "source": _of_half_the_groups(graph)})
-    (fault,) = Modelled(half, task.target, arguments).call().faults
+    (fault,) = Modelled(KernelCall(half, task.func, task.target, arguments, {})).call().faults
     assert "nothing wrote" in fault
 
 

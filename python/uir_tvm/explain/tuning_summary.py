@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -85,6 +85,38 @@ class SiteResult:
 
 
 @attrs.frozen
+class SizeTime:
+    """What a kernel with open sizes takes at some of them.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        By the kernel's variables, in order.
+    weight : float
+        How much they count; all weights are 1 together.
+    default, seconds : float
+        Of the compiler's own schedule, and of the one that was found.
+    label : str
+        The sizes for people, by the model's names.
+    """
+
+    sizes: Mapping[str, int]
+    weight: float
+    default: float
+    seconds: float
+    label: str
+
+    def __str__(self) -> str:
+        times = f"{time_text(self.default)}, now {time_text(self.seconds)}"
+        return f"{self.label} ({self.weight:.0%}): {times}, {self.default / self.seconds:.2f}x"
+
+
+def size_times(rows: Sequence[SizeTime | Mapping[str, Any]]) -> tuple[SizeTime, ...]:
+    """Times by size, of what they are as plain data too."""
+    return tuple(row if isinstance(row, SizeTime) else SizeTime(**row) for row in rows)
+
+
+@attrs.frozen
 class Row:
     """What tuning brought to a task.
 
@@ -112,6 +144,8 @@ class Row:
         Why no more batches were spent on it.
     reports : tuple of str
         Files about candidates that were wrong.
+    by_size : tuple of SizeTime
+        Of a kernel with open sizes that has a schedule in the database now: its times at representative ones.
     """
 
     kernel: str
@@ -126,6 +160,7 @@ class Row:
     rejected: Mapping[str, int]
     stopped: str
     reports: tuple[str, ...] = ()
+    by_size: tuple[SizeTime, ...] = ()
 
     @property
     def gain(self) -> float | None:
@@ -262,6 +297,8 @@ class Summary:
             said += [f"{row.kernel}: {row.stopped}" for row in self.rows if row.stopped]
         else:
             said += [f"{count} kernels: {reason}" for reason, count in reasons.items()]
+        for row in self.rows:
+            said += [f"{row.kernel} at {time}" for time in row.by_size]
         for row in self.far:
             assert row.of_roofline is not None
             said.append(f"{row.kernel} is still far from its roofline ({row.of_roofline:.0%})")

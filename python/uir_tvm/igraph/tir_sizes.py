@@ -160,6 +160,14 @@ def factored(sizes: Mapping[str, int], known: Collection[str]) -> dict[str, int]
     return out
 
 
+def sizes_at(names: Iterable[str], numbers: Mapping[str, int]) -> dict[str, int]:
+    """What sizes of a graph are, products too, for a number for each variable of its function."""
+    return {
+        name: numbers[name] if name in numbers else math.prod(numbers[n] for n in name.split(TIMES))
+        for name in map(str, names)
+    }
+
+
 def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
     """What sizes of a graph are when its function is called, as expressions of its shapes' variables (int64).
 

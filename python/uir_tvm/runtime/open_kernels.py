@@ -13,14 +13,14 @@ import tvm
 
 from .. import pipeline
 from ..bound_kernel import symbols_in
-from ..errors import OpaqueFunctionError, last_line
+from ..errors import OpaqueFunctionError, OpenSizeError, last_line
 from ..frontend.open_expressions import open_size_of
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
 from ..kernel_graph import Kernel, kernels_at, with_own_sizes
 from ..one_at_a_time import one_at_a_time
 from ..open_arithmetic import divisor_of
-from ..open_size import AnySize, OpenSize
+from ..open_size import AnySize, OpenSize, at
 from ..options import CompileOptions
 from ..size_space import SizeSpace
 from .kernels_by_sizes import enter
@@ -144,6 +144,23 @@ class OpenKernels:
             least, most = self._space.ends(size, limits)
             found[name] = Size(name, max(least or 0, 0), MOST if most is None else most, divisor_of(size))
         return found
+
+    def sizes_at(self, name: str, function: tvm.tirx.PrimFunc, numbers: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of a kernel, by the names of its variables, for a number for each of the model's.
+
+        Raises
+        ------
+        OpenSizeError
+            One of them the model finds while it runs.
+        """
+        own = self._own.get(name, {})
+        symbols = {str(variable.name): each for each, variable in self._space.variables.items()}
+        plain = [param for param in function.params if not tvm.tirx.is_buffer_var(param)]
+        wanted = dict.fromkeys(str(variable.name) for variable in (*symbols_in(function), *plain))
+        try:
+            return {v: at(own[v], numbers) if v in own else numbers[symbols[v]] for v in wanted}
+        except KeyError as error:
+            raise OpenSizeError(f"the model finds {error} while it runs") from error
 
     def later(
         self, kernel: Kernel, signature: str, function: tvm.tirx.PrimFunc | None, reason: str

@@ -70,7 +70,7 @@ class Decisions:
         return default
 
     def tile(self, sch: Schedule, name: str, loop: Any, default: int, most: int) -> int:
-        """The inner factor of a loop, at most ``most``; where tuned, one that divides it."""
+        """The inner factor of a loop, at most ``most``; where tuned, one that divides a known length."""
         return default
 
     def fork(self, name: str, candidates: Sequence[int], default: int) -> int:
@@ -84,6 +84,9 @@ class Decisions:
 
 #: Candidates for a size at most, and by which factor they differ at least: the first that leaves few enough.
 MOST_SIZES, APART = 10, (1.4, 1.6, 2.0, 3.0, 4.0)
+
+#: Powers of two below and above a tile's own size that are tried where the loop's length is open.
+OPEN_STEPS = 3
 
 #: What recipes take where nobody tunes.
 OWN = Decisions()
@@ -139,7 +142,10 @@ class Sampled(Decisions):
 
     def tile(self, sch: Schedule, name: str, loop: Any, default: int, most: int) -> int:
         """See `Decisions.tile`."""
-        extent = int(sch.get(loop).extent)
+        extent = sch.get(loop).extent
+        if not isinstance(extent, int | tirx.IntImm):  # nothing divides it: its last tile is guarded
+            return self.choose(sch, name, near(default, max(default, most), steps=OPEN_STEPS), default)
+        extent = int(extent)
         inner = max(d for d in range(1, max(1, default) + 1) if extent % d == 0)
         if extent == 1 or most <= 1:
             return default

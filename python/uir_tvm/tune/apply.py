@@ -12,9 +12,8 @@ from tvm import tirx
 
 from ..cache import Cache
 from ..errors import DatabaseError
-from ..function_attributes import with_attributes_of
 from ..options import CompileOptions
-from ..schedule.tuned import Tuned
+from ..schedule.tuned import Tuned, scheduled_as
 from .database import ScheduleDatabase
 from .records import Entry
 
@@ -46,7 +45,7 @@ def tuned_schedule(func: tirx.PrimFunc, target: tvm.target.Target, given: Compil
     except DatabaseError as error:
         log.warning("%s", error)
         return None
-    made = with_attributes_of(made, func)
+    made = scheduled_as(func, made, entry.size_names)
     mark = _named(entry)
     if _compared(mark):
         return Tuned(made, given, lambda: None)

@@ -77,11 +77,12 @@ def export_batch(jobs: Sequence[Job], folder: str | os.PathLike[str]) -> Batch:
     Raises
     ------
     ExportError
-        No jobs, or jobs of several places; the folder is not empty.
+        No jobs, or jobs of several places; kernels that leave sizes open; the folder is not empty.
     ArtifactError, ToolchainError
         The folder cannot be written; what compiles for the place is missing here.
     """
     place = _place_of(jobs)
+    _refuse_open(jobs)
     key = expected(jobs[0].target, jobs[0].place)
     if place.away.compiled is not None:
         key = attrs.evolve(key, versions={**key.versions, TOOLCHAIN: place.toolchain()})
@@ -125,6 +126,17 @@ def load_batch(folder: str | os.PathLike[str]) -> Batch:
     if batch.remaining:
         log.info("%s: %d of %d candidates have no result yet", folder, batch.remaining, len(jobs))
     return batch
+
+
+def _refuse_open(jobs: Sequence[Job]) -> None:
+    named = next((job.kernel for job in jobs if job.points), "")
+    if named:
+        raise ExportError(
+            f"The kernel {named} leaves sizes open.",
+            where="--export-batch",
+            need="kernels of which every size is a number: a batch has the tensors and launches of one size",
+            remedy="measure on servers (--rpc), or tune the model at fixed sizes (--shape)",
+        )
 
 
 def _place_of(jobs: Sequence[Job]) -> Place:

@@ -28,9 +28,9 @@ from tvm.s_tir.meta_schedule.runner import RunnerResult
 from .. import __version__
 from ..errors import CostModelError
 from ..explain import analytic
+from ..explain.features import NAMES, features
 from ..igraph.nodes import HardwareModel, IGraph
 from ..whole_files import replacing
-from .features import NAMES, features
 
 #: Fewer measurements of a kind of hardware than this, and the reckoned time stands alone.
 ENOUGH = 16

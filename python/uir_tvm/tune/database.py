@@ -9,7 +9,9 @@ import logging
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+import attrs
 import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
@@ -17,11 +19,12 @@ from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
 from tvm_ffi.structural import structural_equal
 
 from ..errors import DatabaseError, ScheduleRefusedError, UirError
-from ..explain.tuning_summary import SiteResult
-from ..function_attributes import bare, origin_of
+from ..explain.tuning_summary import SiteResult, SizeTime
+from ..function_attributes import bare
+from ..schedule.tuned import size_names, tuned_origin
 from .job import replayed
 from .key import Key, key_of
-from .records import KEY_FILE, NAME, ORIGIN, Entry, Records
+from .records import BY_SIZE, KEY_FILE, NAME, ORIGIN, SIZE_NAMES, Entry, Records
 
 log = logging.getLogger(__name__)
 
@@ -103,9 +106,9 @@ class ScheduleDatabase:
         return [Records.open(path.parent) for path in sorted(self.folder.glob(f"*/{KEY_FILE}"))]
 
     def entries(self) -> list[Entry]:
-        """Every record of every key, best first for each kernel."""
-        found = [entry for records in self.all_records() for entry in records.entries()]
-        return sorted(found, key=lambda entry: (entry.key.folder, entry.name, entry.origin, entry.mean))
+        """Every record of every key, best first for each kernel, as `best` has it."""
+        found = [row for records in self.all_records() for row in _by_rank(records.entries())]
+        return sorted(found, key=lambda entry: (entry.key.folder, entry.name, entry.origin))
 
     def sites(self) -> list[tuple[Key, SiteResult]]:
         """What was measured of sites of kernel graphs, with what it is true of.
@@ -127,6 +130,7 @@ class ScheduleDatabase:
         *,
         begun: tirx.PrimFunc | None = None,
         key: Key | None = None,
+        by_size: Sequence[SizeTime] = (),
     ) -> Entry:
         """Keep a schedule.
 
@@ -144,6 +148,8 @@ class ScheduleDatabase:
             The function that the schedule began from, where it is a rewritten one; default: `func`.
         key : Key, optional
             Of the machine that measured it; default: this one's.
+        by_size : sequence of SizeTime
+            Of a kernel that leaves sizes open: what it took at representative ones.
 
         Raises
         ------
@@ -155,14 +161,18 @@ class ScheduleDatabase:
             given = str(list(seconds))
             raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
         key = key_of(target) if key is None else key
-        name, origin = str((func.attrs or {}).get("global_symbol", "main")), origin_of(func)
+        name, origin = str((func.attrs or {}).get("global_symbol", "main")), tuned_origin(func)
         mod = tvm.IRModule({"main": func if begun is None else begun})
-        mod = mod.with_attr(ORIGIN, origin).with_attr(NAME, name)
+        mod, names = mod.with_attr(ORIGIN, origin).with_attr(NAME, name), tuple(size_names(func))
+        if names:
+            times = json.dumps([attrs.asdict(time) for time in by_size])
+            mod = mod.with_attr(SIZE_NAMES, list(names)).with_attr(BY_SIZE, times)
         _refuse_other_beginning(mod, sch, name)
         workload = Workload(mod)
         record = TuningRecord(sch.trace, workload, [float(s) for s in seconds])
         written = [json.loads(json.dumps(value)) for value in (workload.as_json(), record.as_json())]
-        entry = Entry(key, origin, name, tuple(map(float, seconds)), *written)
+        taken = tuple(map(float, seconds))
+        entry = Entry(key, origin, name, taken, written[0], written[1], names, tuple(by_size))
         self.records(key).extend([entry])
         return entry
 
@@ -176,7 +186,7 @@ class ScheduleDatabase:
         records = self.records(key)
         if not (records.folder / KEY_FILE).is_file():
             return None
-        return _best_by_origin(records.folder, _stamp(records.folder)).get(origin_of(func))
+        return _best_by_origin(records.folder, _stamp(records.folder)).get(tuned_origin(func))
 
     def merge(
         self, other: ScheduleDatabase, keep: int | None = None, keys: Iterable[Key] | None = None
@@ -257,9 +267,9 @@ def _refuse_other_beginning(mod: tvm.IRModule, sch: Schedule, name: str) -> None
 
 def _fastest(entries: Iterable[Entry], keep: int | None) -> list[Entry]:
     """So many of each kernel, fastest first."""
-    by_kernel: dict[tuple[str, str], list[Entry]] = {}
+    by_kernel: dict[tuple[Any, ...], list[Entry]] = {}
     for entry in entries:
-        by_kernel.setdefault((entry.origin, entry.name), []).append(entry)
+        by_kernel.setdefault((entry.origin, entry.name, entry.sizes), []).append(entry)
     return [entry for same in by_kernel.values() for entry in sorted(same, key=lambda e: e.mean)[:keep]]
 
 
@@ -272,6 +282,12 @@ def _stamp(folder: pathlib.Path) -> tuple[int, ...]:
 def _best_by_origin(folder: pathlib.Path, stamp: tuple[int, ...]) -> dict[str, Entry]:
     """The fastest entry of each kernel on a records."""
     best: dict[str, Entry] = {}
-    for entry in sorted(Records.open(folder).entries(), key=lambda e: -e.mean):
-        best[entry.origin] = entry
+    for entry in _by_rank(Records.open(folder).entries()):
+        best.setdefault(entry.origin, entry)
     return best
+
+
+def _by_rank(entries: Sequence[Entry]) -> list[Entry]:
+    """Fastest first; of a kernel with open sizes those for the representative ones that were added last."""
+    last = {entry.origin: entry.sizes for entry in entries}
+    return sorted(entries, key=lambda entry: (entry.sizes != last[entry.origin], entry.mean))

@@ -24,10 +24,11 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 
 from .. import pipeline
+from ..bound_kernel import kernel_at
 from ..errors import DeviceModelError, UirError, first_line
-from ..function_attributes import with_attributes_of
 from ..options import CompileOptions
 from ..pipeline import KernelRecord
+from ..schedule.tuned import scheduled_as
 from ..target import registry
 from ..verify.agreement import Reference, differences
 from . import timed_places, wrong
@@ -50,10 +51,10 @@ T = TypeVar("T")
 
 @attrs.frozen
 class _Ready:
-    """A kernel that computes the right thing; what is to be said of it."""
+    """A kernel that computes the right thing, at each of the job's sizes; what is to be said of it."""
 
     job: Job
-    runner: Runner
+    runners: Sequence[Runner]
     note: str
 
 
@@ -120,21 +121,34 @@ def _checked(job: Job, on_stage: OnStage, equivalence: str) -> _Ready | Result:
     target = target_of(job)
     timed_places.require(target)
     on_stage(COMPARING)
-    reference = reference_of(job.func, job.seed)
-    on_stage(BUILDING)
     func = tvm.ir.load_json(job.func)
+    references = [reference_of(text, job.seed) for text in _texts(job, func)]
+    on_stage(BUILDING)
     sch = schedule_of(job, func)
     record = _compiled(job, func, target, sch, equivalence)
     if isinstance(record, Result):
         return record
-    runner = timed_places.runner_of(record, target, reference.arguments)
-    on_stage(TIMING)
-    faults = _faults(runner, reference, job)
-    if faults:
-        said = faults[0] if len(faults) == 1 else f"{faults[0]} (and {len(faults) - 1} more lines)"
-        report = wrong.report_of(job, record, reference, faults, sch)
-        return Result((), WRONG, said, report, runner.modelled)
-    return _Ready(job, runner, record.fallback)
+    runners = []
+    first: Runner | None = None
+    for at, reference in enumerate(references):
+        sizes, where = (job.points[at].sizes, f"at {job.points[at]}: ") if job.points else ({}, "")
+        runner = timed_places.runner_of(record, func, target, reference.arguments, sizes, first)
+        first = first or runner
+        on_stage(TIMING)
+        faults = [where + fault for fault in _faults(runner, reference, job)]
+        if faults:
+            said = faults[0] if len(faults) == 1 else f"{faults[0]} (and {len(faults) - 1} more lines)"
+            report = wrong.report_of(job, record, reference, faults, sch)
+            return Result((), WRONG, said, report, runner.modelled)
+        runners.append(runner)
+    return _Ready(job, runners, record.fallback)
+
+
+def _texts(job: Job, func: tirx.PrimFunc) -> list[str]:
+    """The kernel at each of the job's sizes, as `reference_of` takes it."""
+    if not job.points:
+        return [job.func]
+    return [str(tvm.ir.save_json(kernel_at(func, point.sizes))) for point in job.points]
 
 
 def compiled(job: Job) -> KernelRecord | Result:
@@ -181,7 +195,7 @@ def _compiled(
         if sch is None:
             record = pipeline.compile_kernel(func, target, job.kernel)
         else:
-            scheduled = with_attributes_of(sch.mod["main"], func)
+            scheduled = scheduled_as(func, sch.mod["main"])
             record = pipeline.compile_scheduled(func, target, scheduled, job.kernel)
     # TVM's own lowering is what a model gets of a kernel that has no iGraph, and a CPU can time it
     if record.fallback and not (sch is None and registry.place_of(target).device == "cpu"):
@@ -202,19 +216,27 @@ def _faults(runner: Runner, reference: Reference, job: Job) -> list[str]:
 
 
 def _timed(ready: Sequence[_Ready]) -> list[Result]:
-    """Samples of all, in turns; a modelled time is the same in every run."""
-    samplers = [partial(one.runner.sample, one.job.settings.min_repeat_seconds) for one in ready]
-    samples = in_turns(samplers, max((one.job.settings.repeats for one in ready), default=0))
-    return [
-        Result(
-            seconds[: 1 if one.runner.modelled else None],
-            OK,
-            one.note,
-            modelled=one.runner.modelled,
-            bound=one.runner.bound,
-        )
-        for one, seconds in zip(ready, samples, strict=True)
-    ]
+    """Samples of all, in turns at each size; a modelled time is the same in every run."""
+    samples: list[list[list[float]]] = [[] for _ in ready]
+    repeats = max((one.job.settings.repeats for one in ready), default=0)
+    for at in range(max((len(one.runners) for one in ready), default=0)):
+        those = [number for number, one in enumerate(ready) if at < len(one.runners)]
+        samplers = [
+            partial(ready[n].runners[at].sample, ready[n].job.settings.min_repeat_seconds) for n in those
+        ]
+        for number, seconds in zip(those, in_turns(samplers, repeats), strict=True):
+            samples[number].append(seconds[: 1 if ready[number].runners[at].modelled else None])
+    return [_result(one, rows) for one, rows in zip(ready, samples, strict=True)]
+
+
+def _result(one: _Ready, samples: Sequence[Sequence[float]]) -> Result:
+    """What samples at each size of a job come to."""
+    last, weights = one.runners[-1], [point.weight for point in one.job.points]
+    seconds, by_size = samples[0], samples if weights else ()
+    if weights:
+        each = zip(*samples, strict=True)
+        seconds = [sum(w * t for w, t in zip(weights, row, strict=True)) for row in each]
+    return Result(seconds, OK, one.note, modelled=last.modelled, bound=last.bound, by_size=by_size)
 
 
 def main() -> int:

@@ -59,6 +59,8 @@ def choices_of(database: ScheduleDatabase, key: Key) -> Choices:
 
 def why_not(subject: Subject, measurer: Measurer) -> str:
     """Why nobody measures the sites of a model's graph; empty where they are measured."""
+    if subject.is_open:
+        return "the model leaves sizes open, and products are chosen by numbers: tune it at fixed sizes"
     if subject.calls_kernels:
         return "it is given as kernels"
     if registry.place_of(subject.target).device != "cpu":

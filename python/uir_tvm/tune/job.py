@@ -16,6 +16,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
 from ..errors import ScheduleRefusedError, first_line
+from ..schedule.size_points import SizePoint
 from ..target import registry
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ def settings_of(given: Settings | Mapping[str, Any]) -> Settings:
     return given if isinstance(given, Settings) else Settings.from_json(given)
 
 
+def points_of(given: Sequence[SizePoint | Mapping[str, Any]]) -> tuple[SizePoint, ...]:
+    """Representative sizes, of what they are as plain data too."""
+    return tuple(one if isinstance(one, SizePoint) else SizePoint(**one) for one in given)
+
+
 @attrs.frozen
 class Job(Plain):
     """A schedule of a kernel, to be measured.
@@ -101,7 +107,9 @@ class Job(Plain):
     decisions : mapping of str to int
         What the trace decides, by name: for reports.
     origin, candidate : str, mapping or None
-        In a batch: the task (`origin_of`), and what it is of that (`DesignPoint.to_json`).
+        In a batch: the task (`Task.origin`), and what it is of that (`DesignPoint.to_json`).
+    points : tuple of SizePoint
+        Of a kernel that leaves sizes open: where it is compared and timed.
     """
 
     kernel: str
@@ -115,6 +123,7 @@ class Job(Plain):
     decisions: Mapping[str, int] = attrs.field(factory=dict)
     origin: str = ""
     candidate: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
+    points: tuple[SizePoint, ...] = attrs.field(default=(), converter=points_of)
 
     @classmethod
     def of(
@@ -142,11 +151,12 @@ class Job(Plain):
         whole = _with_model(target)
         func = str(tvm.ir.save_json(task.func))
         if space is None:
-            return cls(task.name, func, whole, place, seed=seed, settings=settings)
+            return cls(task.name, func, whole, place, seed=seed, settings=settings, points=task.points)
         sch = space.schedule if sch is None else sch
         begun = str(tvm.ir.save_json(space.begun))
         decisions = {name: int(value) for name, value in space.decisions(sch).items()}
-        return cls(task.name, func, whole, place, begun, trace_json(sch.trace), seed, settings, decisions)
+        trace = trace_json(sch.trace)
+        return cls(task.name, func, whole, place, begun, trace, seed, settings, decisions, points=task.points)
 
     @property
     def digest(self) -> str:
@@ -218,6 +228,11 @@ def seconds_of(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
+def samples_of(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    """Samples at each of some sizes."""
+    return tuple(map(seconds_of, rows))
+
+
 @attrs.frozen
 class Result(Plain):
     """What came of a job.
@@ -236,6 +251,8 @@ class Result(Plain):
         Whether the seconds are a host model's.
     bound : str
         What binds a modelled time: a pipe, or the memory.
+    by_size : tuple of tuple of float
+        Of a job with representative sizes: the samples at each. ``seconds`` are their weighted sums.
     """
 
     seconds: tuple[float, ...] = attrs.field(default=(), converter=seconds_of)
@@ -244,6 +261,7 @@ class Result(Plain):
     report: str = attrs.field(default="", repr=False)
     modelled: bool = False
     bound: str = ""
+    by_size: tuple[tuple[float, ...], ...] = attrs.field(default=(), converter=samples_of)
 
     def __attrs_post_init__(self) -> None:
         if (self.outcome == OK) != bool(self.seconds):
@@ -258,3 +276,8 @@ class Result(Plain):
     def median(self) -> float:
         """Median seconds; infinite where there are none."""
         return statistics.median(self.seconds) if self.seconds else float("inf")
+
+    @property
+    def medians(self) -> list[float]:
+        """Median seconds at each representative size."""
+        return [statistics.median(samples) for samples in self.by_size]

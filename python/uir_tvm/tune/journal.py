@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from ..errors import DatabaseError
+from ..explain.tuning_summary import SizeTime, size_times
 from ..json_lines import JsonLines
 from ..whole_files import writing
 from .job import Plain, Result, seconds_of
@@ -67,6 +68,8 @@ class Confirmation(Plain):
         Their seconds; ``best`` is empty where the schedule failed.
     kept : bool
         Whether the schedule was faster, and is in the database.
+    by_size : tuple of SizeTime
+        Of a kernel with open sizes: medians of both at each representative one.
     """
 
     origin: str
@@ -74,6 +77,7 @@ class Confirmation(Plain):
     default: tuple[float, ...] = attrs.field(converter=seconds_of)
     best: tuple[float, ...] = attrs.field(converter=seconds_of)
     kept: bool
+    by_size: tuple[SizeTime, ...] = attrs.field(default=(), converter=size_times)
 
     @property
     def seconds(self) -> tuple[float, float]:

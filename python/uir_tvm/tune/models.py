@@ -6,7 +6,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,9 +14,10 @@ import tvm
 
 from .. import kernel_graph, threads
 from ..errors import DeviceError, TuneError
-from ..import_model import import_model, model_name
+from ..import_model import model_name
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import Choices, choosing
+from ..schedule.size_points import given_points
 from ..target import registry
 from ..target.place import MODEL
 from .cost_model import CostModel
@@ -28,7 +29,7 @@ from .search import TaskSearch
 from .session import Watcher
 from .spaces import design_spaces
 from .state import TuningState
-from .task import Extracted, Task, extract_tasks
+from .task import Extracted, Task, extract_tasks, read_model
 
 
 @attrs.frozen(slots=False)
@@ -50,19 +51,30 @@ class Subject:
     shapes: Mapping[str, tuple[int, ...]] | None = None
     name: str | None = None
     fuse: bool = True
+    sizes: Sequence[Any] | None = None
     watcher: Watcher = attrs.field(default=None, converter=lambda given: given or Watcher())
 
     @functools.cached_property
-    def mod(self) -> KernelGraph | tvm.IRModule:
-        """It as Relax, or as the graph that it is.
+    def mod(self) -> Any:
+        """It as `read_model` reads it: as Relax, as the graph that it is, or as a model with open sizes.
 
         Raises
         ------
         FrontendError
             It cannot be imported.
+        TuneError
+            Representative sizes that are none of it.
         """
         self.watcher.phase("reading the model")
-        return self.model if isinstance(self.model, KernelGraph) else import_model(self.model, self.shapes)
+        read = read_model(self.model, self.shapes)
+        if self.sizes is not None:  # before anything is tuned
+            given_points(self.sizes, getattr(getattr(read, "signature", None), "symbols", ()))
+        return read
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it leaves sizes open."""
+        return not isinstance(self.mod, KernelGraph | tvm.IRModule)
 
     @property
     def label(self) -> str:
@@ -86,7 +98,8 @@ class Subject:
     @property
     def calls_kernels(self) -> bool:
         """Whether it is given as kernels, with nothing left to choose."""
-        return isinstance(self.mod, KernelGraph) or kernel_graph.calls_kernels(self.mod)
+        mod = self.mod
+        return isinstance(mod, KernelGraph) or (not self.is_open and kernel_graph.calls_kernels(mod))
 
     def graph(self, choices: Choices) -> KernelGraph:
         """Its graph under some choices."""
@@ -96,7 +109,9 @@ class Subject:
 
     def extracted(self, choices: Choices) -> Extracted:
         """All tasks, the graph built with some choices."""
-        return extract_tasks(self.mod if self.calls_kernels else self.graph(choices), self.target)
+        given = self.mod if self.is_open or self.calls_kernels else self.graph(choices)
+        threads.before_compiling()
+        return extract_tasks(given, self.target, sizes=self.sizes, fuse=self.fuse)
 
     def chosen(self, found: Extracted) -> Extracted:
         """The tasks whose names the pattern fits.

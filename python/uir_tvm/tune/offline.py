@@ -167,7 +167,7 @@ def _take_up(known: TuningState, batch: Batch) -> int:
     for (_, best), (default, faster) in batch.confirmed.items():
         record = known.records.get(batch.jobs[best].origin)
         if record is not None and best in candidates and candidates[best].digest not in record.ratios:
-            known.compared(record, candidates[best], default.seconds, faster.seconds)
+            known.compared(record, candidates[best], default, faster)
     return new
 
 

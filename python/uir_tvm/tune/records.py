@@ -19,13 +19,16 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
 
 from ..errors import DatabaseError, first_line
+from ..explain.tuning_summary import SizeTime, size_times
 from ..json_lines import JsonLines
 from ..whole_files import writing
 from .job import replayed
 from .key import Key
 
-#: Attributes of a workload's module: `origin_of` the kernel, and its name.
+#: Attributes of a workload's module: `tuned_origin` of the kernel, and its name.
 ORIGIN, NAME = "uir.origin", "uir.kernel"
+#: Of a kernel with open sizes: their names, in order, and what its schedule takes at some of them, as JSON.
+SIZE_NAMES, BY_SIZE = "uir.size_names", "uir.by_size"
 #: Seconds that MetaSchedule notes for a candidate that did not run.
 FAILED = 1e9
 #: Files of a records.
@@ -43,11 +46,15 @@ class Entry:
     key : Key
         What its time is true of.
     origin, name : str
-        The kernel: `origin_of`, and how the model called it.
+        The kernel: `tuned_origin`, and how the model called it.
     seconds : tuple of float
         Of every run; modelled where the key's place is ``model``.
     workload, record : list
         As MetaSchedule writes them.
+    size_names : tuple of str
+        Of a kernel that leaves sizes open: what they are called in the workload, in order.
+    by_size : tuple of SizeTime
+        Of such a kernel: what it took at representative sizes; `seconds` are of all together.
     """
 
     key: Key
@@ -56,6 +63,13 @@ class Entry:
     seconds: tuple[float, ...]
     workload: list[Any] = attrs.field(repr=False)
     record: list[Any] = attrs.field(repr=False)
+    size_names: tuple[str, ...] = ()
+    by_size: tuple[SizeTime, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[tuple[float, ...], ...]:
+        """Representative sizes, each with its weight: seconds of equal ones alone compare."""
+        return tuple((*time.sizes.values(), time.weight) for time in self.by_size)
 
     @property
     def mean(self) -> float:
@@ -140,12 +154,13 @@ class Records:
         for number, line in enumerate(self._records.read(), 1):
             try:
                 index, record = line
-                origin, name = heads[index]
+                origin, name, sizes, times = heads[index]
                 seconds = tuple(float(second) for second in record[1] or ())
             except (ValueError, TypeError, IndexError) as error:
                 raise self._damaged(RECORDS, number) from error
             if seconds and max(seconds) < FAILED:
-                entries.append(Entry(self.key, origin, name, seconds, workloads[index], record))
+                workload = workloads[index]
+                entries.append(Entry(self.key, origin, name, seconds, workload, record, sizes, times))
         return entries
 
     def extend(self, entries: Sequence[Entry]) -> int:
@@ -204,11 +219,13 @@ class Records:
         if not (self.folder / KEY_FILE).is_file():
             JsonLines(self.folder / KEY_FILE, DatabaseError).replace([self.key.to_json()])
 
-    def _head(self, number: int, line: Any) -> tuple[str, str]:
-        """(origin, name) of a workload."""
+    def _head(self, number: int, line: Any) -> tuple[str, str, tuple[str, ...], tuple[SizeTime, ...]]:
+        """(origin, name, names of sizes, times by size) of a workload."""
         try:
             attributes = Workload.from_json(line).mod.attrs or {}
-            return str(attributes.get(ORIGIN, "")), str(attributes.get(NAME, "main"))
+            names = tuple(map(str, attributes.get(SIZE_NAMES, ())))
+            times = size_times(json.loads(str(attributes.get(BY_SIZE, "[]"))))
+            return str(attributes.get(ORIGIN, "")), str(attributes.get(NAME, "main")), names, times
         except Exception as error:  # TVM's reader raises whatever its C++ throws
             raise self._damaged(WORKLOADS, number) from error
 

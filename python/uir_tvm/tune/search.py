@@ -12,17 +12,16 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
 from tvm_ffi.structural import structural_hash
 
-from ..explain.analytic import distance
-from ..igraph import IGraph
 from .candidates import Checker, DesignPoint
 from .job import Result
 from .mutator import neighbours
+from .representative_graphs import AtSizes, Predictor, bound_of
 from .sources import ENDLESS, Evolved, combination, size_of
 from .spaces import DesignSpace
 from .task import Task
@@ -35,14 +34,6 @@ EXPLORED, NEAR = 0.125, 0.25
 MADE = 4
 #: The fastest measured ones whose neighbours are tried.
 PARENTS = 3
-
-
-class Predictor(Protocol):
-    """Expects seconds of iGraphs, as `uir_tvm.tune.cost_model.CostModel` does."""
-
-    def predict(self, graphs: Sequence[IGraph]) -> Sequence[float] | np.ndarray:
-        """Seconds, or anything else that orders them: lower is faster."""
-        ...
 
 
 @attrs.frozen
@@ -84,8 +75,12 @@ class TaskSearch:
         *,
         enumerated: int = ENUMERATED,
     ) -> None:
-        self.task, self.spaces, self.cost_model = task, tuple(spaces), cost_model
+        self.task, self.spaces = task, tuple(spaces)
         self.checker = Checker(task)
+        self.default = self.checker.candidate(spaces[0], spaces[0].schedule.trace) if spaces else None
+        if task.points and self.default is not None:
+            cost_model = AtSizes(cost_model, task.points, self.default.graph)
+        self.cost_model = cost_model
         self.best: Measured | None = None
         self._rng = random.Random(seed)
         #: Of small spaces what nobody made yet; of large ones an evolution for each beginning.
@@ -109,7 +104,6 @@ class TaskSearch:
         self._expanded: set[str] = set()
         #: Spaces of which nothing was proposed.
         self._waiting = {id(space) for space in spaces}
-        self.default = self.checker.candidate(spaces[0], spaces[0].schedule.trace) if spaces else None
         for space in spaces:
             self._add(self.checker.candidate(space, space.schedule.trace))
 
@@ -121,7 +115,7 @@ class TaskSearch:
     @property
     def bound(self) -> float:
         """Seconds of the task's roofline; 0 where they are not known."""
-        return (distance(self.default.graph, 1.0) or 0.0) if self.default is not None else 0.0
+        return bound_of(self.default.graph, self.task.points) if self.default is not None else 0.0
 
     @property
     def exhausted(self) -> bool:

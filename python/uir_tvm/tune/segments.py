@@ -20,11 +20,11 @@ from .. import threads
 from ..kernel_graph import KernelGraph, to_relax, vm_passes
 from ..options import CompileOptions
 from ..pipeline import recording
+from ..runtime.cold_cache import ColdCache
 from ..runtime.tensors import TensorSpec, random_inputs
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from ..verify.agreement import Reference, differences
-from .cold_cache import ColdCache
 from .job import DEFAULTS, OK, WRONG, Plain, Result, Settings, settings_of
 from .timed_places import calls_of, in_turns
 

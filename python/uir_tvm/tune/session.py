@@ -195,12 +195,7 @@ class Session:
         self, rows: Sequence[tuple[TaskRecord, DesignPoint | None]], settings: Settings
     ) -> list[tuple[DesignPoint | None, Result]]:
         """Candidates, or own schedules (None): measured, in the journal, until there is a reason to end."""
-        jobs = [
-            Job.of(record.task, seed=self.seed, settings=settings)
-            if candidate is None
-            else candidate.job(seed=self.seed, settings=settings)
-            for record, candidate in rows
-        ]
+        jobs = [record.weighted(self._job(record, candidate, settings)) for record, candidate in rows]
         last, come = self.clock(), 0
         done: list[tuple[DesignPoint | None, Result]] = []
 
@@ -224,6 +219,12 @@ class Session:
         except Over:
             pass  # the rest is not measured
         return done
+
+    def _job(self, record: TaskRecord, candidate: DesignPoint | None, settings: Settings) -> Job:
+        """A candidate, or the own schedule (None), to be measured."""
+        if candidate is None:
+            return Job.of(record.task, seed=self.seed, settings=settings)
+        return candidate.job(seed=self.seed, settings=settings)
 
     def _take(self, record: TaskRecord) -> list[DesignPoint]:
         """The next batch of a task; stops it where there is none."""
@@ -298,14 +299,13 @@ class Session:
         if candidate is None:
             return
         begin, settings = self.clock(), self._patience(record)
-        job = candidate.job(seed=self.seed, settings=settings)
-        if self.known.modelled:  # the default takes what it took; the candidate is checked more thoroughly
-            (best,) = self.measurer.confirm([job])
-            default: Sequence[float] = (record.default,)
+        jobs = [record.weighted(self._job(record, each, settings)) for each in (None, candidate)]
+        if self.known.modelled and record.own is not None:
+            # the default takes what it took; the candidate is checked more thoroughly
+            (best,), default = self.measurer.confirm(jobs[1:]), record.own.result
         else:
-            first, best = self.measurer.confirm([Job.of(record.task, seed=self.seed, settings=settings), job])
-            default = first.seconds
-        confirmation = self.known.compared(record, candidate, default, best.seconds)
+            default, best = self.measurer.confirm(jobs)
+        confirmation = self.known.compared(record, candidate, default, best)
         self._confirm_walls.append(self.clock() - begin)
         self.watcher.confirmed(record, confirmation)
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..errors import ScheduleRefusedError
+from ..explain.tuning_summary import SizeTime
 from .database import ScheduleDatabase
 from .job import WRONG, Job, Result
 from .journal import Confirmation, Journal, Trial
 from .key import Key, key_of
+from .representative_graphs import learned_of
 from .task import Task
 from .task_record import TaskRecord
 from .wrong import keep
@@ -145,9 +147,9 @@ class TuningState:
         """The search and the cost model learn what came of candidates."""
         self.search(record).tell(candidates, results)
         if self.cost_model is not None:
-            right = [(c.graph, r.median) for c, r in zip(candidates, results, strict=True) if r.ok]
-            graphs, seconds = [graph for graph, _ in right], [seconds for _, seconds in right]
-            self.cost_model.update(record.task.origin, graphs, seconds)
+            task, graphs = record.task, [candidate.graph for candidate in candidates]
+            for learned in learned_of(task.origin, task.points, graphs, results):
+                self.cost_model.update(*learned)
 
     def note(
         self, record: TaskRecord, candidate: DesignPoint | None, job: Job, result: Result, wall: float
@@ -177,17 +179,19 @@ class TuningState:
         return [record for record in self.records.values() if self.pending(record) is not None]
 
     def compared(
-        self, record: TaskRecord, candidate: DesignPoint, default: Sequence[float], best: Sequence[float]
+        self, record: TaskRecord, candidate: DesignPoint, default: Result, best: Result
     ) -> Confirmation:
         """Keep what came of a comparison in turns; the database takes a schedule that was faster.
 
         Parameters
         ----------
-        default, best : sequence of float
-            Seconds of the compiler's own schedule and of the candidate; empty where one failed.
+        default, best : Result
+            Of the compiler's own schedule and of the candidate.
         """
         task = record.task
-        made = Confirmation(task.origin, candidate.digest, default, best, False)
+        times = zip(task.points, default.medians, best.medians, strict=False)
+        by_size = tuple(SizeTime(dict(p.sizes), p.weight, own, other, str(p)) for p, own, other in times)
+        made = Confirmation(task.origin, candidate.digest, default.seconds, best.seconds, False, by_size)
         least = 1.0 if record.kept is None else record.kept.ratio
         kept = made.ratio < least * (1 - (0.0 if self.modelled else GAIN))
         if kept:
@@ -199,6 +203,7 @@ class TuningState:
                     task.target,
                     begun=candidate.space.begun,
                     key=self.key,
+                    by_size=by_size,
                 )
             except ScheduleRefusedError as error:
                 log.warning("%s", error)

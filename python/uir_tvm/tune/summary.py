@@ -81,4 +81,5 @@ def _row(known: TuningState, record: TaskRecord, total: float) -> Row:
         rejected={outcome: n for outcome, n in record.outcomes.items() if outcome != OK},
         stopped=record.stopped,
         reports=tuple(record.reports),
+        by_size=() if record.kept is None else record.kept.by_size,
     )

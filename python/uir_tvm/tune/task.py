@@ -4,19 +4,27 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import tvm
 from tvm import tirx
 
 from .. import kernel_graph
+from ..errors import DynamicShapeError
 from ..frontend.from_kernel import IGRAPH
-from ..function_attributes import origin_of
+from ..import_model import import_model
 from ..kernel_graph import KernelGraph
 from ..schedule.begin import is_scheduled
+from ..schedule.size_points import SizePoint, given_points, merged
+from ..schedule.tuned import tuned_origin
 from ..target import registry
+
+#: Digits that tell lists of representative sizes of a kernel apart.
+SIZES_DIGITS = 8
 
 
 @attrs.frozen(slots=False)
@@ -28,22 +36,30 @@ class Task:
     name : str
         As the model calls it.
     func : PrimFunc
-        As the compiler meets it: static shapes, not scheduled.
+        As the compiler meets it, not scheduled; sizes that it leaves open are symbols.
     target : tvm.target.Target
         For which hardware, and where it runs (a place of a uir target).
     weight : int
         Launches in a run of the model.
+    points : tuple of SizePoint
+        Where sizes are open: at which ones its schedules are timed, by the names of its variables; their
+        weights are 1 together.
     """
 
     name: str
     func: tirx.PrimFunc = attrs.field(repr=False, eq=False)
     target: tvm.target.Target = attrs.field(repr=False, eq=False)
     weight: int = 1
+    points: tuple[SizePoint, ...] = ()
 
     @functools.cached_property
     def origin(self) -> str:
-        """By what the database finds the kernel again (`uir_tvm.function_attributes.origin_of`)."""
-        return origin_of(self.func)
+        """By what its trials are found again: the kernel (`tuned_origin`), and its representative sizes."""
+        origin = tuned_origin(self.func)
+        if not self.points:
+            return origin
+        text = repr([(list(point.sizes.values()), round(point.weight, 9)) for point in self.points])
+        return f"{origin}-{hashlib.sha256(text.encode()).hexdigest()[:SIZES_DIGITS]}"
 
 
 @attrs.frozen
@@ -65,46 +81,117 @@ class Extracted:
     library: int = 0
 
 
+@attrs.frozen
+class KernelLaunch:
+    """A launch in a run of a model.
+
+    Parameters
+    ----------
+    name : str
+    func : PrimFunc or None
+        None: the target's library computes it, or there is no one kernel of it (``left`` says why).
+    points : tuple of SizePoint
+        Where its sizes are open: representative ones, by the names of its variables.
+    left : str
+        Why nobody can tune it.
+    program : int
+        Of which program of the model; a kernel is launched as often as the first one with it says.
+    """
+
+    name: str
+    func: tirx.PrimFunc | None = attrs.field(default=None, repr=False, eq=False)
+    points: tuple[SizePoint, ...] = ()
+    left: str = ""
+    program: int = 0
+
+
 def extract_tasks(
-    model: KernelGraph | tvm.IRModule, target: str | tvm.target.Target, device: str = "auto"
+    model: Any,
+    target: str | tvm.target.Target,
+    device: str = "auto",
+    sizes: Sequence[Any] | None = None,
+    fuse: bool = True,
 ) -> Extracted:
     """The kernels of a model that can be tuned; equal ones are one, with all their launches.
 
     Parameters
     ----------
-    model : KernelGraph or IRModule
-        A graph built for the target (`uir_tvm.kernel_graph.build`), or a Relax module whose ``main`` already
-        calls kernels.
+    model
+        A graph built for the target (`uir_tvm.kernel_graph.build`), a Relax module whose ``main`` already
+        calls kernels, or whatever `uir_tvm.compile` takes. Where that leaves sizes open, a task's function
+        has symbols, and serves all sizes.
     target : str or Target
         A uir target.
     device : str
         The place, where the target is a name (`uir_tvm.options.DEVICES`).
+    sizes : sequence, optional
+        Representative sizes of a model that leaves sizes open, as `SizePoint.of` takes them: a size for each
+        symbol and a weight. Default: `schedule.size_points.default_points` of the symbols' ranges.
+    fuse : bool
+        As of `CompileOptions`, of a model that is built here.
 
     Raises
     ------
     TargetError
         An unknown target or hardware model.
+    TuneError
+        Representative sizes that are none, or of a model of which every size is known.
+    SizeError
+        Representative sizes that the model does not take.
     """
     where = registry.resolve(target, device).target
-    calls = _calls_of_graph(model) if isinstance(model, KernelGraph) else _calls_of_module(model)
-    functions: dict[str, tirx.PrimFunc] = {}
-    names: dict[str, str] = {}
+    read = read_model(model)
+    if not isinstance(read, KernelGraph | tvm.IRModule):
+        from .open_tasks import open_calls
+
+        return _extracted(open_calls(read, where, sizes, fuse), where)
+    if sizes is not None:
+        given_points(sizes, ())
+    if isinstance(read, tvm.IRModule) and kernel_graph.calls_kernels(read):
+        return _extracted(_calls_of_module(read), where)
+    graph = read if isinstance(read, KernelGraph) else kernel_graph.build(read, where, fuse=fuse)
+    return _extracted(_calls_of_graph(graph), where)
+
+
+def read_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Any:
+    """A model as a `KernelGraph` or a Relax module; as an `OpenModel`, where it leaves sizes open.
+
+    Raises
+    ------
+    FrontendError
+        It cannot be imported.
+    """
+    if isinstance(model, KernelGraph) or hasattr(model, "symbolic"):
+        return model
+    try:
+        return import_model(model, shapes)
+    except DynamicShapeError as error:
+        if error.model is None:
+            raise
+        return error.model
+
+
+def _extracted(calls: Iterable[KernelLaunch], where: tvm.target.Target) -> Extracted:
+    """The tasks of a model's launches, in the order of the first ones."""
+    first: dict[str, KernelLaunch] = {}
+    points: dict[str, list[SizePoint]] = {}
     launches: Counter[str] = Counter()
     left: dict[str, str] = {}
     library = 0
-    for name, func in calls:
-        if func is None:
-            library += 1
-            continue
-        why = _given(func)
+    for call in calls:
+        why = call.left or ("" if call.func is None else _given(call.func))
         if why:
-            left[name] = why
-            continue
-        origin = origin_of(func)
-        functions.setdefault(origin, func)
-        names.setdefault(origin, name)
-        launches[origin] += 1
-    tasks = (Task(names[origin], func, where, launches[origin]) for origin, func in functions.items())
+            left[call.name] = why
+        elif call.func is None:
+            library += call.program == 0
+        else:
+            origin = tuned_origin(call.func)
+            launches[origin] += first.setdefault(origin, call).program == call.program
+            points.setdefault(origin, []).extend(call.points)
+    tasks = (
+        Task(call.name, call.func, where, launches[origin], merged(points[origin]))
+        for origin, call in first.items()
+    )
     return Extracted(tuple(tasks), left, library)
 
 
@@ -115,21 +202,21 @@ def _given(func: tirx.PrimFunc) -> str:
     return "it is scheduled already" if is_scheduled(func) else ""
 
 
-def _calls_of_graph(graph: KernelGraph) -> Iterable[tuple[str, tirx.PrimFunc | None]]:
+def _calls_of_graph(graph: KernelGraph) -> Iterable[KernelLaunch]:
     for node in graph.nodes:
         if isinstance(node, kernel_graph.CustomOp):
-            yield node.name, node.prim_func
+            yield KernelLaunch(node.name, node.prim_func)
         else:
-            yield node.kind, None
+            yield KernelLaunch(node.kind)
 
 
-def _calls_of_module(mod: tvm.IRModule) -> Iterable[tuple[str, tirx.PrimFunc | None]]:
+def _calls_of_module(mod: tvm.IRModule) -> Iterable[KernelLaunch]:
     for block in mod["main"].body.blocks:
         for binding in block.bindings:
             call = binding.value
             if not isinstance(call, tvm.ir.Call) or not isinstance(call.op, tvm.ir.Op):
                 continue
             if str(call.op.name) in ("relax.call_tir", "relax.call_tir_inplace"):
-                yield call.args[0].name_hint, mod[call.args[0]]
+                yield KernelLaunch(call.args[0].name_hint, mod[call.args[0]])
             elif str(call.op.name) == "relax.call_dps_packed":
-                yield "library", None
+                yield KernelLaunch("library")

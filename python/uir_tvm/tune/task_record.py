@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .job import OK, WRONG
+from .job import OK, WRONG, Job
 from .journal import Confirmation, Trial
 from .task import Task
 
@@ -157,6 +157,18 @@ class TaskRecord:
             return None
         margin = noise * (1 + self.failures)
         return best[0] if best[1] < self.known * (1 - margin) else None
+
+    def weighted(self, job: Job) -> Job:
+        """A job, whose seconds are scaled ratios: at each size those to the default's count, by the weight.
+
+        The default's own are the weighted mean of its seconds. Long calls alone would decide otherwise.
+        """
+        if self.own is None or not self.own.result.by_size:
+            return job
+        mean = self.own.result.median
+        each = zip(job.points, self.own.result.medians, strict=True)
+        points = [attrs.evolve(p, weight=p.weight * mean / seconds) for p, seconds in each]
+        return attrs.evolve(job, points=points)
 
     def take_up(self, trial: Trial, candidate: DesignPoint | None = None) -> None:
         """A trial of the journal, and the candidate, where it may be compared with the default."""

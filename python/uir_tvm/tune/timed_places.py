@@ -6,25 +6,27 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import tvm
 import tvm_ffi
+from tvm import tirx
 
 from .. import threads
 from ..device.device_kernel import DeviceKernel
 from ..device.kind import counts_time
 from ..device.run_text import Ran, run
 from ..errors import DeviceError
+from ..igraph.tir_sizes import sizes_at
 from ..pipeline import KernelRecord
+from ..runtime.cold_cache import ColdCache
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from ..target.device_module import device_module
 from ..target.place import MODEL, Place
-from .cold_cache import ColdCache
 
 #: Milliseconds in a second, which TVM's evaluator takes.
 MILLI = 1e3
@@ -64,6 +66,25 @@ class Called:
     faults: tuple[str, ...] = ()
 
 
+@attrs.frozen(eq=False)
+class KernelCall:
+    """A compiled kernel and what it is called with; see `runner_of`."""
+
+    record: KernelRecord
+    func: tirx.PrimFunc
+    target: tvm.target.Target
+    arguments: Sequence[np.ndarray]
+    sizes: Mapping[str, int]
+
+    def passed(self, tensors: Sequence[tvm.runtime.Tensor]) -> list[Any]:
+        """What its code takes: tensors, and the numbers that it does not find in their shapes."""
+        lowered = self.record.lowered
+        if isinstance(lowered, DeviceKernel):
+            return [*tensors, *sizes_at((size.name for size in lowered.sizes), self.sizes).values()]
+        rest = iter(tensors)
+        return [next(rest) if tirx.is_buffer_var(p) else self.sizes[str(p.name)] for p in self.func.params]
+
+
 class Runner(Protocol):
     """One kernel at one place."""
 
@@ -90,23 +111,23 @@ class Timed:
     modelled = False
     bound = ""
 
-    def __init__(
-        self, record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]
-    ) -> None:
-        place = registry.place_of(target)
+    def __init__(self, given: KernelCall, like: Timed | None = None) -> None:
+        place = registry.place_of(given.target)
         if place.device == "ext_dev":
             # whose memory that device is, a process settles once
             tvm_ffi.get_global_func("uir.runtime.ext_dev.choose")(place.name)
         self.device = tvm.device(place.device, 0)
         threads.before_running()
-        self.module = _built(record, target, place)
-        self.arguments = arguments
+        self.module: Any = _built(given.record, given.target, place) if like is None else like.module
+        self.given, self.arguments = given, given.arguments
         self.tensors: list[tvm.runtime.Tensor] = []
+        self.passed: list[Any] = []
 
     def call(self) -> Called:
         """See `Runner.call`."""
         self.tensors = [tvm.runtime.tensor(array, self.device) for array in self.arguments]
-        self.module["main"](*self.tensors)
+        self.passed = self.given.passed(self.tensors)
+        self.module["main"](*self.passed)
         self.device.sync()
         return Called(tuple(tensor.numpy() for tensor in self.tensors))
 
@@ -115,7 +136,7 @@ class Timed:
         evaluate = self.module.time_evaluator(
             "main", self.device, number=1, repeat=1, min_repeat_ms=round(MILLI * least)
         )
-        return float(evaluate(*self.tensors).results[0])
+        return float(evaluate(*self.passed).results[0])
 
 
 class Amid(Timed):
@@ -126,14 +147,12 @@ class Amid(Timed):
     after the other may be slower there.
     """
 
-    def __init__(
-        self, record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]
-    ) -> None:
-        super().__init__(record, target, arguments)
-        self.hardware = model_of_target(target)
-        graph = record.optimized
+    def __init__(self, given: KernelCall, like: Timed | None = None) -> None:
+        super().__init__(given, like)
+        self.hardware = model_of_target(given.target)
+        graph = given.record.optimized
         #: Which parameters the kernel reads.
-        self.read = [p.role != "out" for p in graph.params] if graph else [True] * len(arguments)
+        self.read = [p.role != "out" for p in graph.params] if graph else [True] * len(given.arguments)
         self.between: ColdCache | None = None
 
     def sample(self, least: float) -> float:
@@ -143,10 +162,10 @@ class Amid(Timed):
             self.between = ColdCache(self.hardware, [t for t, _ in read], [a for _, a in read])
         tvm_ffi.register_global_func(BEFORE, self.between, override=True)
         start = time.perf_counter()
-        self.module["main"](*self.tensors)
+        self.module["main"](*self.passed)
         count = calls_of(time.perf_counter() - start, least)
         evaluate = self.module.time_evaluator("main", self.device, number=1, repeat=count, f_preproc=BEFORE)
-        return float(statistics.median(evaluate(*self.tensors).results))
+        return float(statistics.median(evaluate(*self.passed).results))
 
 
 def _built(record: KernelRecord, target: tvm.target.Target, place: Place) -> tvm.runtime.Module:
@@ -162,19 +181,17 @@ class Modelled:
 
     modelled = True
 
-    def __init__(
-        self, record: KernelRecord, _target: tvm.target.Target, arguments: Sequence[np.ndarray]
-    ) -> None:
-        assert isinstance(record.lowered, DeviceKernel), record.name
-        self.kernel = record.lowered
-        self.arguments = arguments
+    def __init__(self, given: KernelCall, _like: Any = None) -> None:
+        assert isinstance(given.record.lowered, DeviceKernel), given.record.name
+        self.kernel, self.arguments, self.sizes = given.record.lowered, given.arguments, given.sizes
         self.ran: Ran | None = None
 
     def call(self) -> Called:
         """See `Runner.call`."""
         params = self.kernel.params
         inputs = [a for a, p in zip(self.arguments, params, strict=True) if p.role != "out"]
-        ran = self.ran = run(self.kernel, inputs)
+        sizes = sizes_at((size.name for size in self.kernel.sizes), self.sizes)
+        ran = self.ran = run(self.kernel, inputs, sizes=sizes)
         faults = [str(finding) for result in ran.results for finding in result.findings]
         if not faults:
             faults = [f"{name} has bytes that nothing wrote" for name in ran.unwritten]
@@ -193,12 +210,31 @@ class Modelled:
         return str(longest.get("bound", ""))
 
 
-def runner_of(record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]) -> Runner:
-    """A compiled kernel at the place of a target."""
-    place = registry.place_of(target)
+def runner_of(
+    record: KernelRecord,
+    func: tirx.PrimFunc,
+    target: tvm.target.Target,
+    arguments: Sequence[np.ndarray],
+    sizes: Mapping[str, int],
+    like: Any = None,
+) -> Runner:
+    """A compiled kernel at the place of a target.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        What was compiled.
+    arguments : sequence of ndarray
+        For its buffers, in order.
+    sizes : mapping of str to int
+        A number for each of its open sizes.
+    like : Runner, optional
+        One of the same kernel at other sizes, whose code is taken.
+    """
+    place, given = registry.place_of(target), KernelCall(record, func, target, arguments, sizes)
     if place.name == MODEL:
-        return Modelled(record, target, arguments)
-    return (Amid if place.device == "cpu" else Timed)(record, target, arguments)
+        return Modelled(given)
+    return (Amid if place.device == "cpu" else Timed)(given, like)
 
 
 def require(target: tvm.target.Target) -> None:

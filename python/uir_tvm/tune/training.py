@@ -11,10 +11,12 @@ from ..errors import UirError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
 from ..optimize import completed
+from ..schedule.size_points import SizePoint
 from ..target import registry
 from .cost_model import CostModel
 from .key import Key, figures_of
 from .records import Entry
+from .representative_graphs import graph_at
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +43,10 @@ def train(model: CostModel, entries: Iterable[Entry]) -> int:
 
 
 def by_task(entries: Iterable[Entry]) -> dict[tuple[str, str], list[tuple[IGraph, float]]]:
-    """iGraphs and mean seconds of records by kernel (`origin_of`) and key (its folder); see `train`."""
+    """iGraphs and mean seconds of records by kernel (`tuned_origin`) and key (its folder); see `train`.
+
+    A kernel with open sizes counts at each of its representative ones, as a kernel of its own.
+    """
     models: dict[str, HardwareModel | None] = {}
     found: dict[tuple[str, str], list[tuple[IGraph, float]]] = {}
     for entry in entries:
@@ -56,7 +61,11 @@ def by_task(entries: Iterable[Entry]) -> dict[tuple[str, str], list[tuple[IGraph
         except UirError as error:
             log.info("nothing is learned from a schedule of %s: %s", entry.name, str(error).splitlines()[0])
             continue
-        found.setdefault((entry.origin, folder), []).append((graph, entry.mean))
+        if not graph.sizes:
+            found.setdefault((entry.origin, folder), []).append((graph, entry.mean))
+        for time in entry.by_size:
+            task = f"{entry.origin} {list(time.sizes.values())}", folder
+            found.setdefault(task, []).append((graph_at(graph, SizePoint(time.sizes)), time.seconds))
     return found
 
 

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -56,6 +56,7 @@ def tune(
     name: str | None = None,
     device: str | None = None,
     fuse: bool = True,
+    sizes: Sequence[Any] | None = None,
     settings: Settings = DEFAULTS,
     watcher: Watcher | None = None,
     started: float | None = None,
@@ -88,6 +89,10 @@ def tune(
         Of the search and of the inputs.
     shapes, name, device, fuse
         As `uir_tvm.compile` and `CompileOptions` take them.
+    sizes : sequence, optional
+        Representative sizes of a model that leaves sizes open, with weights: ``["n=1,s=128:0.7",
+        ({"n": 8, "s": 512}, 0.3)]``. Default: a list by the sizes' ranges
+        (`schedule.size_points.default_points`).
     settings : Settings
         How candidates are measured.
     watcher : Watcher, optional
@@ -102,7 +107,9 @@ def tune(
     Raises
     ------
     TuneError
-        Neither a kernel nor a library's operator to tune, or a budget that is none.
+        Neither a kernel nor a library's operator to tune; a budget, or representative sizes, that are none.
+    SizeError
+        Representative sizes that the model does not take.
     DatabaseError
         The database cannot be read or written.
     KeyboardInterrupt
@@ -115,7 +122,7 @@ def tune(
     where = resolved(target, device)
     if measurer is None:
         require(where)  # before a model is read that nobody can measure
-    subject = Subject(model, where, database, kernels, cost_model, seed, shapes, name, fuse, watcher)
+    subject = Subject(model, where, database, kernels, cost_model, seed, shapes, name, fuse, sizes, watcher)
     used: Measurer = measurer if measurer is not None else LocalMeasurer.for_target(where)
     try:
         interrupt, sites = Interruptible(), None

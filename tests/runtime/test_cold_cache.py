@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tvm
 from uir_tvm import hardware
-from uir_tvm.tune.cold_cache import WORD, ColdCache, cache_of
+from uir_tvm.runtime.cold_cache import WORD, ColdCache, cache_of
 
 HW = hardware.get("host")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm import hardware
+from uir_tvm.explain.features import COLUMNS, NAMES, features
 from uir_tvm.igraph import IGraph
 from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedules import RECIPES
-from uir_tvm.tune.features import COLUMNS, NAMES, features
 
 from tests.extracted import extracted
 from tests.tune.graphs import tiled
