@@ -161,7 +161,8 @@ class CompileOptions:
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
     database : Path, optional
         A folder of measured schedules (`uir_tvm.tune.ScheduleDatabase`): kernels that it knows take their
-        fastest one, all others their recipe's; ``shipped``: the database that comes with the package;
+        fastest one, all others their recipe's; kernels that leave sizes open take one that was measured for
+        all of these; ``shipped``: the database that comes with the package;
         default: ``UIR_DATABASE``.
     faults : str
         What a fault of the compiler itself (any exception that is no `UirError`) does between a kernel's

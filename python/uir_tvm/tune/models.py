@@ -17,6 +17,7 @@ from ..errors import DeviceError, TuneError
 from ..import_model import model_name
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import Choices, choosing
+from ..runtime.kernel_launches import read_model
 from ..schedule.size_points import given_points
 from ..target import registry
 from ..target.place import MODEL
@@ -29,7 +30,7 @@ from .search import TaskSearch
 from .session import Watcher
 from .spaces import design_spaces
 from .state import TuningState
-from .task import Extracted, Task, extract_tasks, read_model
+from .task import Extracted, Task, extract_tasks
 
 
 @attrs.frozen(slots=False)

@@ -77,6 +77,11 @@ class Entry:
         return sum(self.seconds) / len(self.seconds)
 
     @property
+    def begun(self) -> tvm.tirx.PrimFunc:
+        """The function that the trace begins from."""
+        return self._tuning_record().workload.mod["main"]
+
+    @property
     def trace(self) -> tvm.s_tir.schedule.Trace:
         """The schedule's instructions and decisions."""
         return self._tuning_record().trace

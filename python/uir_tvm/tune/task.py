@@ -6,20 +6,17 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 import tvm
 from tvm import tirx
 
-from .. import kernel_graph
-from ..errors import DynamicShapeError
 from ..frontend.from_kernel import IGRAPH
-from ..import_model import import_model
-from ..kernel_graph import KernelGraph
+from ..runtime.kernel_launches import KernelLaunch, launches_of
 from ..schedule.begin import is_scheduled
-from ..schedule.size_points import SizePoint, given_points, merged
+from ..schedule.size_points import SizePoint, merged
 from ..schedule.tuned import tuned_origin
 from ..target import registry
 
@@ -81,30 +78,6 @@ class Extracted:
     library: int = 0
 
 
-@attrs.frozen
-class KernelLaunch:
-    """A launch in a run of a model.
-
-    Parameters
-    ----------
-    name : str
-    func : PrimFunc or None
-        None: the target's library computes it, or there is no one kernel of it (``left`` says why).
-    points : tuple of SizePoint
-        Where its sizes are open: representative ones, by the names of its variables.
-    left : str
-        Why nobody can tune it.
-    program : int
-        Of which program of the model; a kernel is launched as often as the first one with it says.
-    """
-
-    name: str
-    func: tirx.PrimFunc | None = attrs.field(default=None, repr=False, eq=False)
-    points: tuple[SizePoint, ...] = ()
-    left: str = ""
-    program: int = 0
-
-
 def extract_tasks(
     model: Any,
     target: str | tvm.target.Target,
@@ -140,35 +113,7 @@ def extract_tasks(
         Representative sizes that the model does not take.
     """
     where = registry.resolve(target, device).target
-    read = read_model(model)
-    if not isinstance(read, KernelGraph | tvm.IRModule):
-        from .open_tasks import open_calls
-
-        return _extracted(open_calls(read, where, sizes, fuse), where)
-    if sizes is not None:
-        given_points(sizes, ())
-    if isinstance(read, tvm.IRModule) and kernel_graph.calls_kernels(read):
-        return _extracted(_calls_of_module(read), where)
-    graph = read if isinstance(read, KernelGraph) else kernel_graph.build(read, where, fuse=fuse)
-    return _extracted(_calls_of_graph(graph), where)
-
-
-def read_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Any:
-    """A model as a `KernelGraph` or a Relax module; as an `OpenModel`, where it leaves sizes open.
-
-    Raises
-    ------
-    FrontendError
-        It cannot be imported.
-    """
-    if isinstance(model, KernelGraph) or hasattr(model, "symbolic"):
-        return model
-    try:
-        return import_model(model, shapes)
-    except DynamicShapeError as error:
-        if error.model is None:
-            raise
-        return error.model
+    return _extracted(launches_of(model, where, sizes, fuse), where)
 
 
 def _extracted(calls: Iterable[KernelLaunch], where: tvm.target.Target) -> Extracted:
@@ -200,23 +145,3 @@ def _given(func: tirx.PrimFunc) -> str:
     if (func.attrs or {}).get(IGRAPH) is not None:
         return "it is an iGraph"
     return "it is scheduled already" if is_scheduled(func) else ""
-
-
-def _calls_of_graph(graph: KernelGraph) -> Iterable[KernelLaunch]:
-    for node in graph.nodes:
-        if isinstance(node, kernel_graph.CustomOp):
-            yield KernelLaunch(node.name, node.prim_func)
-        else:
-            yield KernelLaunch(node.kind)
-
-
-def _calls_of_module(mod: tvm.IRModule) -> Iterable[KernelLaunch]:
-    for block in mod["main"].body.blocks:
-        for binding in block.bindings:
-            call = binding.value
-            if not isinstance(call, tvm.ir.Call) or not isinstance(call.op, tvm.ir.Op):
-                continue
-            if str(call.op.name) in ("relax.call_tir", "relax.call_tir_inplace"):
-                yield KernelLaunch(call.args[0].name_hint, mod[call.args[0]])
-            elif str(call.op.name) == "relax.call_dps_packed":
-                yield KernelLaunch("library")

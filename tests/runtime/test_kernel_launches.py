@@ -16,7 +16,7 @@ from uir_tvm.tune.batch import export_batch
 from uir_tvm.tune.job import Job
 
 from .. import tiny
-from .open_models import HIGHEST, open_kernel, rows_module
+from ..tune.open_models import HIGHEST, open_kernel, rows_module
 
 
 def test_a_task_has_symbols_and_its_own_sizes() -> None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a model that leaves sizes open: one schedule of each serves all sizes.
-
-A kernel is timed at representative sizes of the model, each with a weight.
-"""
+"""Which kernels a run of a model launches; where it leaves sizes open, also at which representative ones."""
 
 from __future__ import annotations
 
@@ -12,26 +9,108 @@ from typing import Any
 
 import attrs
 import tvm
+from tvm import tirx
 
-from ..errors import OpenSizeError, TuneError
+from .. import kernel_graph
+from ..errors import DynamicShapeError, OpenSizeError, TuneError
 from ..frontend.open_model import OpenModel
 from ..frontend.relax_symbols import OpenKernel
 from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, sizes_of
-from ..kernel_graph import CustomOp
+from ..import_model import import_model
+from ..kernel_graph import CustomOp, KernelGraph
 from ..kernel_graph.nodes import SpecializedOp
 from ..options import CompileOptions
-from ..runtime.open_programs import symbolic_programs
-from ..runtime.symbolic_programs import SymbolicProgram, SymbolicPrograms
 from ..schedule.size_points import SizePoint, default_points, given_points
 from ..target import registry
-from .task import KernelLaunch
+from .open_programs import symbolic_programs
+from .symbolic_programs import SymbolicProgram, SymbolicPrograms
 
 
-def open_calls(
+@attrs.frozen
+class KernelLaunch:
+    """A launch in a run of a model.
+
+    Parameters
+    ----------
+    name : str
+    func : PrimFunc or None
+        None: the target's library computes it, or there is no one kernel of it (``left`` says why).
+    points : tuple of SizePoint
+        Where its sizes are open: representative ones, by the names of its variables.
+    left : str
+        Why nobody can tune it.
+    program : int
+        Of which program of the model; a kernel is launched as often as the first one with it says.
+    """
+
+    name: str
+    func: tirx.PrimFunc | None = attrs.field(default=None, repr=False, eq=False)
+    points: tuple[SizePoint, ...] = ()
+    left: str = ""
+    program: int = 0
+
+
+def launches_of(
+    model: Any, target: tvm.target.Target, sizes: Sequence[Any] | None, fuse: bool
+) -> Iterator[KernelLaunch]:
+    """The launches of a run of a model; its parameters are those of `uir_tvm.tune.extract_tasks`."""
+    read = read_model(model)
+    if not isinstance(read, KernelGraph | tvm.IRModule):
+        yield from _of_open(read, target, sizes, fuse)
+        return
+    if sizes is not None:
+        given_points(sizes, ())
+    if isinstance(read, tvm.IRModule) and kernel_graph.calls_kernels(read):
+        yield from _of_module(read)
+    else:
+        yield from _of_graph(
+            read if isinstance(read, KernelGraph) else kernel_graph.build(read, target, fuse=fuse)
+        )
+
+
+def read_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Any:
+    """A model as a `KernelGraph` or a Relax module; as an `OpenModel`, where it leaves sizes open.
+
+    Raises
+    ------
+    FrontendError
+        It cannot be imported.
+    """
+    if isinstance(model, KernelGraph) or hasattr(model, "symbolic"):
+        return model
+    try:
+        return import_model(model, shapes)
+    except DynamicShapeError as error:
+        if error.model is None:
+            raise
+        return error.model
+
+
+def _of_graph(graph: KernelGraph) -> Iterable[KernelLaunch]:
+    for node in graph.nodes:
+        if isinstance(node, CustomOp):
+            yield KernelLaunch(node.name, node.prim_func)
+        else:
+            yield KernelLaunch(node.kind)
+
+
+def _of_module(mod: tvm.IRModule) -> Iterable[KernelLaunch]:
+    for block in mod["main"].body.blocks:
+        for binding in block.bindings:
+            call = binding.value
+            if not isinstance(call, tvm.ir.Call) or not isinstance(call.op, tvm.ir.Op):
+                continue
+            if str(call.op.name) in ("relax.call_tir", "relax.call_tir_inplace"):
+                yield KernelLaunch(call.args[0].name_hint, mod[call.args[0]])
+            elif str(call.op.name) == "relax.call_dps_packed":
+                yield KernelLaunch("library")
+
+
+def _of_open(
     model: OpenModel, target: tvm.target.Target, given: Sequence[Any] | None, fuse: bool
 ) -> Iterator[KernelLaunch]:
-    """The launches of a model that leaves sizes open; see `task.extract_tasks`."""
+    """The launches of a model that leaves sizes open; see `launches_of`."""
     points = () if given is None else given_points(given, model.signature.symbols)
     for point in points:
         model.signature.bind(model.signature.shapes(point.sizes))
@@ -44,7 +123,7 @@ def open_calls(
     )
     programs = symbolic_programs(target, options)
     for number, (program, those) in enumerate(_by_program(model, programs, points).items()):
-        yield from _calls(program, those, number)
+        yield from _of_program(program, those, number)
 
 
 def _kernel_call(kernel: OpenKernel, points: Sequence[SizePoint]) -> KernelLaunch:
@@ -88,7 +167,7 @@ def _by_shape(why: str) -> TuneError:
     )
 
 
-def _calls(program: SymbolicProgram, points: Sequence[SizePoint], number: int) -> Iterable[KernelLaunch]:
+def _of_program(program: SymbolicProgram, points: Sequence[SizePoint], number: int) -> Iterable[KernelLaunch]:
     """The launches of a program."""
     assert program.whole is not None
     kernels = program.whole.kernels
