@@ -40,9 +40,7 @@ class ColdCache:
     ) -> None:
         cache = cache_of(hw)
         self._copy = _copier(max(int(hw.num_groups) * int(hw.num_units), 1), str(hw.figures["mcpu"]))
-        # pages of their own: those of zeros are all the same one
-        first, second = (tvm.runtime.tensor(np.ones(cache // WORD.itemsize, WORD)) for _ in range(2))
-        self._pairs = [(first, second)]
+        self._pairs = [_others(cache // WORD.itemsize)]
         for tensor, array in zip(tensors, arrays, strict=True):
             if WORD.itemsize <= array.nbytes <= cache // 2:
                 count = array.nbytes // WORD.itemsize
@@ -57,6 +55,14 @@ class ColdCache:
 def cache_of(hw: HardwareModel) -> int:
     """Bytes of the last cache that are to be filled."""
     return min(int(hw.figures.get("l3_bytes", 0)) or CACHE, MOST)
+
+
+@functools.lru_cache(1)
+def _others(count: int) -> tuple[tvm.runtime.Tensor, tvm.runtime.Tensor]:
+    """What other kernels read and write: so many words each, the same for all that are timed by turns."""
+    # pages of their own: those of zeros are all the same one
+    first, second = (tvm.runtime.tensor(np.ones(count, WORD)) for _ in range(2))
+    return first, second
 
 
 def _words(tensor: tvm.runtime.Tensor, count: int) -> tvm.runtime.Tensor:

@@ -22,6 +22,7 @@ from . import batch_jobs, evaluate
 from .job import LOST, Job, Result
 from .key import TOOLCHAIN, Key, expected
 from .reference_results import reference_of
+from .task import Task
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ def export_batch(jobs: Sequence[Job], folder: str | os.PathLike[str]) -> Batch:
         The folder cannot be written; what compiles for the place is missing here.
     """
     place = _place_of(jobs)
-    _refuse_open(jobs)
+    refuse_open(jobs)
     key = expected(jobs[0].target, jobs[0].place)
     if place.away.compiled is not None:
         key = attrs.evolve(key, versions={**key.versions, TOOLCHAIN: place.toolchain()})
@@ -128,11 +129,18 @@ def load_batch(folder: str | os.PathLike[str]) -> Batch:
     return batch
 
 
-def _refuse_open(jobs: Sequence[Job]) -> None:
-    named = next((job.kernel for job in jobs if job.points), "")
-    if named:
+def refuse_open(given: Sequence[Job | Task]) -> None:
+    """Refuse kernels that leave sizes open.
+
+    Raises
+    ------
+    ExportError
+        There is one among these.
+    """
+    named = next((one for one in given if one.points), None)
+    if named is not None:
         raise ExportError(
-            f"The kernel {named} leaves sizes open.",
+            f"The kernel {named.kernel if isinstance(named, Job) else named.name} leaves sizes open.",
             where="--export-batch",
             need="kernels of which every size is a number: a batch has the tensors and launches of one size",
             remedy="measure on servers (--rpc), or tune the model at fixed sizes (--shape)",

@@ -16,7 +16,7 @@ import attrs
 from ..errors import TuneError
 from ..explain.tuning_summary import Summary
 from ..kernel_graph.choices import Choices
-from .batch import Batch, export_batch, load_batch
+from .batch import Batch, export_batch, load_batch, refuse_open
 from .database import ScheduleDatabase
 from .job import DEFAULTS, LOST, Job, Settings
 from .key import Key, expected
@@ -54,10 +54,11 @@ def export_candidates(
     TuneError
         Nothing to tune, or nothing left to try.
     ExportError, ToolchainError
-        The folder cannot be written; what compiles for the device is missing.
+        The folder cannot be written, kernels leave sizes open; what compiles for the device is missing.
     """
     phase = subject.watcher.phase
     found = subject.chosen(subject.extracted(Choices()))
+    refuse_open(found.tasks)
     known = subject.state(found, key_in(subject.database, expected(subject.target)))
     phase("reading the journal")
     known.replay()

@@ -69,18 +69,19 @@ class AtSizes:
     ----------
     model : Predictor
     points : sequence of SizePoint
-    default : IGraph
-        Of the compiler's own schedule.
+    default : IGraph, optional
+        Of the compiler's own schedule; where that is refused, the first graph of each call takes its place.
     """
 
-    def __init__(self, model: Predictor, points: Sequence[SizePoint], default: IGraph) -> None:
+    def __init__(self, model: Predictor, points: Sequence[SizePoint], default: IGraph | None) -> None:
         self.model, self.points, self.default = model, points, default
 
     def predict(self, graphs: Sequence[IGraph]) -> np.ndarray:
         """See `Predictor.predict`."""
         total, mean = np.zeros(len(graphs)), 0.0
-        for point in self.points:
-            own, *others = self.model.predict([graph_at(g, point) for g in (self.default, *graphs)])
+        for point in self.points if graphs else ():
+            default = graphs[0] if self.default is None else self.default
+            own, *others = self.model.predict([graph_at(graph, point) for graph in (default, *graphs)])
             total += point.weight * np.asarray(others, dtype="float64") / own
             mean += point.weight * float(own)
         return total * mean

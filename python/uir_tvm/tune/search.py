@@ -78,8 +78,9 @@ class TaskSearch:
         self.task, self.spaces = task, tuple(spaces)
         self.checker = Checker(task)
         self.default = self.checker.candidate(spaces[0], spaces[0].schedule.trace) if spaces else None
-        if task.points and self.default is not None:
-            cost_model = AtSizes(cost_model, task.points, self.default.graph)
+        if task.points:
+            default = None if self.default is None else self.default.graph
+            cost_model = AtSizes(cost_model, task.points, default)
         self.cost_model = cost_model
         self.best: Measured | None = None
         self._rng = random.Random(seed)
