@@ -13,7 +13,7 @@ kernels through them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -25,7 +25,7 @@ from .errors import ArtifactError, first_line
 from .frontend.from_kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .igraph.space import Size
-from .igraph.tir_sizes import TIMES
+from .igraph.tir_sizes import TIMES, sizes_at
 from .options import CompileOptions
 from .refusal import Attempt, Refusal
 
@@ -72,6 +72,11 @@ class KernelRecord:
     def handed(self) -> list[tuple[tuple[Size, ...], Any]]:
         """Sizes of each variant, and what is handed to TVM's code generation, in the order of a launch."""
         return [(each.sizes, each.record.lowered) for each in self.variants if each.record.refusal is None]
+
+    def serving(self, sizes: Mapping[str, int]) -> KernelRecord:
+        """What runs at some sizes: the first variant that has them, else this."""
+        made = (each for each in self.variants if each.record.refusal is None)
+        return next((each.record for each in made if each.has(sizes)), self)
 
     @property
     def fallback(self) -> str:
@@ -122,6 +127,12 @@ class Variant:
 
     sizes: tuple[Size, ...]
     record: KernelRecord
+
+    def has(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a launch of these sizes takes it, unless an earlier one does."""
+        numbers = sizes_at((size.name for size in self.sizes), sizes)
+        each = [(size, numbers[str(size.name)]) for size in self.sizes]
+        return all(s.low <= number <= s.high and number % s.multiple_of == 0 for s, number in each)
 
     @property
     def condition(self) -> str:

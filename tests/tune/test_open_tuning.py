@@ -15,8 +15,10 @@ import uir_tvm
 from uir_tvm import CompileOptions, pipeline
 from uir_tvm.errors import ExtractionError
 from uir_tvm.explain.tuning_summary import SizeTime
+from uir_tvm.igraph.space import Size
+from uir_tvm.stages import Variant
 from uir_tvm.target import registry
-from uir_tvm.tune import ScheduleDatabase, evaluate, extract_tasks, tune
+from uir_tvm.tune import ScheduleDatabase, evaluate, extract_tasks, timed_places, tune
 from uir_tvm.tune.candidates import Checker
 from uir_tvm.tune.cost_model import CostModel
 from uir_tvm.tune.evaluate import run_in_turns, run_job
@@ -230,3 +232,25 @@ def test_what_a_stage_refuses_leaves_the_default(
     np.testing.assert_allclose(exe(x), expected(x / 2), rtol=1e-5)
     assert [kernel.recipe for kernel in exe.specialized(x).info.kernels] == ["normalization"]
     assert "its schedule of the database is refused" in caplog.text and "planted" in caplog.text
+
+
+def test_the_default_is_timed_with_its_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At sizes that a variant serves it is what runs; elsewhere the kernel for all sizes is."""
+    task, run = task_of(), []
+    real = timed_places.runner_of
+
+    def noted(record: pipeline.KernelRecord, *given: Any) -> Any:
+        run.append(record.name)
+        return real(record, *given)
+
+    monkeypatch.setattr(timed_places, "runner_of", noted)
+    made = pipeline.compile_kernel
+
+    def with_variant(func: Any, target: Any, name: str) -> pipeline.KernelRecord:
+        record = made(func, target, name)
+        record.variants = (Variant((Size("n", 1, 1),), attrs.evolve(record, name="alone", variants=())),)
+        return record
+
+    monkeypatch.setattr(pipeline, "compile_kernel", with_variant)
+    assert run_job(Job.of(task)).outcome == OK
+    assert run == ["alone", "softmax"]

@@ -128,12 +128,14 @@ def _checked(job: Job, on_stage: OnStage, equivalence: str) -> _Ready | Result:
     record = _compiled(job, func, target, sch, equivalence)
     if isinstance(record, Result):
         return record
-    runners = []
-    first: Runner | None = None
+    runners: list[Runner] = []
+    first: dict[int, Runner] = {}
     for at, reference in enumerate(references):
         sizes, where = (job.points[at].sizes, f"at {job.points[at]}: ") if job.points else ({}, "")
-        runner = timed_places.runner_of(record, func, target, reference.arguments, sizes, first)
-        first = first or runner
+        serves = record.serving(sizes)  # the default may have variants
+        like = first.get(id(serves))
+        runner = timed_places.runner_of(serves, func, target, reference.arguments, sizes, like)
+        first.setdefault(id(serves), runner)
         on_stage(TIMING)
         faults = [where + fault for fault in _faults(runner, reference, job)]
         if faults:
