@@ -29,7 +29,7 @@ from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
-from .model_library import build_library, info_of, specs_of, with_host_code
+from .model_library import build_library, for_projects, info_of, specs_of
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
@@ -247,7 +247,7 @@ def _compile_whole(
     program: SymbolicProgram, target: str | tvm.target.Target, label: str, options: CompileOptions
 ) -> Executable:
     """One executable for all sizes of a program; its description has open sizes."""
-    from . import autoload, kernel_graph
+    from . import autoload, export, kernel_graph
     from .target import registry
 
     assert program.whole is not None
@@ -257,12 +257,16 @@ def _compile_whole(
     place.say()
     threads.before_compiling()
     graph, start = program.whole.graph, time.perf_counter()
-    mod = kernel_graph.to_relax(graph, space=program.space)
+    projects = spec.spec.kind in export.PROJECTS
+    mod = kernel_graph.to_relax(graph, weights=projects, space=program.space)
     text = mod["main"].script()
     lowered = kernel_graph.vm_passes(spec.target)(mod)
     planned = time.perf_counter()
     with pipeline.recording(options) as records, pipeline.knowing(program.whole.kernels.records):
         library = build_library(lowered, spec.target, records, options)
+    kernels = tuple(info_of(record) for record in records.values())
+    if projects:
+        kernels = tuple(for_projects(kernel, lowered) for kernel in kernels)
     given = graph.inputs[: len(graph.inputs) - len(graph.state)]
     info = ModelInfo(
         name=label,
@@ -272,7 +276,7 @@ def _compile_whole(
             TensorSpec(f"output{index}", shape, tensor.dtype)
             for index, (tensor, shape) in enumerate(graph.outputs)
         ),
-        kernels=tuple(info_of(record) for record in records.values()),
+        kernels=kernels,
         graph=graph.summary(),
         seconds={"memory plan": planned - start, "kernels": time.perf_counter() - planned},
         relax=text,
@@ -364,7 +368,7 @@ def _compile(
         library = timed("kernels", lambda: build_library(lowered, spec.target, records, options))
     kernels = tuple(info_of(r) for r in records.values())
     if spec.spec.kind in export.PROJECTS:
-        kernels = tuple(with_host_code(kernel, lowered) for kernel in kernels)
+        kernels = tuple(for_projects(kernel, lowered) for kernel in kernels)
     info = ModelInfo(
         name=label,
         target=spec.name,

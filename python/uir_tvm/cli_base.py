@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from . import _native
-from .errors import UirError
+from .errors import SizeError, UirError
 from .options import TOOLKITS
 from .symbolic_shapes import OpenSignature
 
@@ -215,12 +215,25 @@ def pairs_of(texts: tuple[str, ...]) -> dict[str, str | None] | bool | None:
 
 
 def sizes_of(pairs: tuple[str, ...], option: str = "--size") -> dict[str, int]:
-    """Sizes by name, of options ``NAME=37``; several may stand in one, with commas."""
+    """Sizes by name, of options ``NAME=37``; several may stand in one, with commas.
+
+    Raises
+    ------
+    SizeError
+        One is given twice.
+    """
     sizes = {}
     for pair in (part for text in pairs for part in text.split(",")):
         name, _, text = pair.strip().partition("=")
         if not name or not text.isdigit():
             raise click.BadParameter(f"{pair!r} is not NAME=37", param_hint=f"'{option}'")
+        if name in sizes:
+            raise SizeError(
+                f"The size {name} is given twice.",
+                need="one number for each size",
+                limit=f"{name}={sizes[name]} and {pair.strip()}",
+                remedy=f"say {option} {name}=... once",
+            )
         sizes[name] = int(text)
     return sizes
 

@@ -51,6 +51,8 @@ def export_command(
     \b
     uir compile model.onnx --target uir-ascend -o model.uir
     uir export model.uir --project model-910b
+
+    The project of a file for all sizes takes them when it runs (build/model --size n=37 ...).
     """
     from .cli_run import load_array
     from .export.write import write_project
@@ -58,7 +60,9 @@ def export_command(
 
     if inputs and not check:
         raise click.UsageError("--input and --no-check exclude each other.")
-    exe = chosen(load(file), sizes)
+    exe = load(file)
+    if sizes or not getattr(exe, "wholes", ()):
+        exe = chosen(exe, sizes)
     arrays = [load_array(path) for path in inputs] or None
     project = write_project(exe, directory, inputs=arrays, check=check)
     data = {
@@ -68,13 +72,15 @@ def export_command(
         "launches": project.launches,
         "library_calls": project.library_calls,
         "on_host": project.on_host,
+        "sizes": list(project.sizes),
     }
 
     def human() -> None:
         OUT.print(
             f"{project.path}: {len(project.files)} files, {data['bytes']:,} bytes; a run has "
             f"{project.launches} launches and {project.library_calls} library calls"
-            + (f", and {project.on_host} functions on the host. " if project.on_host else ". ")
+            + (f", and {project.on_host} functions on the host" if project.on_host else "")
+            + (f"; it takes {', '.join(project.sizes)} when it runs. " if project.sizes else ". ")
             + "README.md says how to build it."
         )
 

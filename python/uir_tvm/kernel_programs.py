@@ -13,7 +13,7 @@ from .errors import UirError, last_line
 from .frontend.relax_symbols import OpenKernel
 from .igraph.space import Size
 from .igraph.tir_sizes import MOST, sizes_of
-from .model_library import build_library, info_of
+from .model_library import build_library, for_projects, info_of
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .runtime.executable import Executable
@@ -96,7 +96,7 @@ class KernelPrograms(StoredPrograms):
             target=self._spec.name,
             inputs=self._specs("in", "inout"),
             outputs=self._specs("out"),
-            kernels=tuple(info_of(each) for each in records.values()),
+            kernels=tuple(for_projects(info_of(each), mod) for each in records.values()),
             graph={},
             seconds={"kernels": time.perf_counter() - start},
             relax=mod["main"].script(),

@@ -109,13 +109,28 @@ def specs_of(graph: KernelGraph, initial: Sequence[tvm.runtime.Tensor]) -> tuple
     return tuple(attrs.evolve(spec, zeros=is_zeros(value)) for spec, value in rows)
 
 
-def with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
-    """A kernel that the device does not take, with the C of its function for projects."""
+def for_projects(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
+    """A kernel with what projects need of its function.
+
+    Of one that the device does not take that is its C; of one with sizes the shapes of its tensors, from
+    which a
+    call learns them: ``shapes``, a name or a number for each dimension, None for any other expression.
+    """
     from .export.host_code import host_code
 
-    if not kernel.fallback:
+    if kernel.fallback:
+        return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
+    if not kernel.code.get("sizes"):
         return kernel
-    return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
+    params = [param for param in mod[kernel.name].params if tirx.buffer.is_buffer_var(param)]
+    shapes = [[_dimension(dim) for dim in param.shape] for param in params]
+    return attrs.evolve(kernel, code={**kernel.code, "shapes": shapes})
+
+
+def _dimension(dim: Any) -> str | int | None:
+    if isinstance(dim, tvm.ir.Var):
+        return str(dim.name)
+    return int(dim) if isinstance(dim, tirx.IntImm) else None
 
 
 def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
@@ -123,14 +138,7 @@ def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
     source, cubin = record.products.get("source"), record.products.get("cubin")
     code: dict[str, Any] = {}
     if isinstance(source, DeviceKernel):
-        code["launches"] = [launch.to_json() for launch in source.launches]
-        code["params"] = [param.to_json() for param in source.params]
-        code["workspace"] = [{"name": w.name, "bytes": w.nbytes} for w in source.workspace]
-        code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
-        if source.sizes:
-            code["sizes"] = [repr(size) for size in source.sizes]
-        code["hardware"] = source.hardware
-        code["printer"] = dict(source.report)
+        code |= source.described()
     if cubin is not None:
         code["compiler"] = cubin.described()
     return code

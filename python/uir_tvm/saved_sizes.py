@@ -61,7 +61,7 @@ def _said(text: str) -> str:
     return re.sub(r"\b(div|mod)\(", lambda found: _PARTS[found.group()], text)
 
 
-def size_text(size: OpenSize | int) -> str:
+def size_text(size: OpenSize | SizeText | int | str) -> str:
     """A size as `uir_tvm.symbolic_shapes.value_of` reads it."""
     return _said(str(size))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 from uir_tvm.errors import ExportError
-from uir_tvm.export.host_program import HostStep, KernelStep, LibraryStep, host_program
+from uir_tvm.export.device_program import HostStep, KernelStep, LibraryStep
+from uir_tvm.export.host_program import host_program
 
 from ..target.ascend.project_program import HOST, ByHand
 
@@ -59,8 +61,23 @@ def test_kernels_that_are_neither_are_refused_by_name_and_reason(host: Any) -> N
     )
 
 
-def test_a_single_kernel_is_no_model() -> None:
+def test_kernels_without_a_graph_are_no_model() -> None:
+    """Nothing says how they are called, unless it is one that takes the inputs and then the outputs."""
     exe: Any = ByHand()
     exe.kernel_graph = None
-    with pytest.raises(ExportError, match="is one kernel"):
+    with pytest.raises(ExportError, match="no kernel graph") as caught:
         host_program(exe)
+    assert caught.value.limit == "scale" and caught.value.remedy
+
+
+def test_one_kernel_is_its_own_call() -> None:
+    exe: Any = ByHand()
+    exe.kernel_graph = None
+    (kernel,) = exe.info.kernels
+    roles = ("in", "out", "out")
+    params = [{**row, "role": role} for row, role in zip(kernel.code["params"], roles, strict=True)]
+    exe.info = attrs.evolve(exe.info, kernels=(attrs.evolve(kernel, code={**kernel.code, "params": params}),))
+    program = host_program(exe)
+    first, second = program.steps()
+    assert first == KernelStep("scale_0", 2, ("x", "workspace_0_half"))
+    assert second == KernelStep("scale_1", 2, ("output0", "workspace_0_half", "output1"))

@@ -81,6 +81,12 @@ class Workspace:
     dims: tuple[Affine, ...] = ()
     itemsize: int = 1
 
+    def to_json(self) -> dict[str, Any]:
+        """Name and greatest bytes as plain data; the dimensions as text where sizes decide."""
+        plain = {"name": self.name, "bytes": self.nbytes}
+        dims = {"dims": [str(dim) for dim in self.dims], "item_bytes": self.itemsize}
+        return {**plain, **dims} if self.dims else plain
+
     def nbytes_at(self, sizes: Mapping[str, int]) -> int:
         """Bytes at given sizes."""
         if not self.dims:
@@ -229,6 +235,22 @@ class DeviceKernel:
             "sizes": [_size(size) for size in self.sizes],
             "launches": [launch.to_json() for launch in self.launches],
         }
+
+    def described(self) -> dict[str, Any]:
+        """What is kept of it beside the text, as plain data: expressions of sizes are texts."""
+        launches = [launch.to_json() for launch in self.launches]
+        for row, launch in zip(launches, self.launches, strict=True):
+            if launch.groups is not None:
+                row["groups"] = str(launch.groups)
+        code: dict[str, Any] = {
+            "launches": launches,
+            "params": [param.to_json() for param in self.params],
+            "workspace": [workspace.to_json() for workspace in self.workspace],
+            "workspace_bytes": sum(workspace.nbytes for workspace in self.workspace),
+        }
+        if self.sizes:
+            code["sizes"] = [_size(size) for size in self.sizes]
+        return {**code, "hardware": self.hardware, "printer": dict(self.report)}
 
     def checked_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The values of all sizes, in order.

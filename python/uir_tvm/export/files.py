@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from .host_program import HostProgram
+from .device_program import HostProgram
 
 
 def identifier(name: str, taken: Collection[str] = (), reserved: Collection[str] = ()) -> str:

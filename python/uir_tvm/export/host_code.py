@@ -40,7 +40,8 @@ def host_code(func: tirx.PrimFunc, name: str) -> Mapping[str, Any]:
     Returns
     -------
     mapping
-        ``source``, and ``params``: dtype and shape of each; or ``refused``, why there is no text.
+        ``source``, and ``params``: dtype and shape of each, None for what a call decides; or ``refused``, why
+        there is no text.
     """
     target = tvm.target.Target("c", host="c")
     plain = func.without_attr("target") if "target" in (func.attrs or {}) else func
@@ -54,9 +55,13 @@ def host_code(func: tirx.PrimFunc, name: str) -> Mapping[str, Any]:
     if narrow:
         return {"refused": f"C that TVM prints does not have {narrow[0]}"}
     params = [
-        {"dtype": str(param.dtype), "shape": [int(extent) for extent in param.shape]} for param in func.params
+        {"dtype": str(param.dtype), "shape": [_extent(dim) for dim in param.shape]} for param in func.params
     ]
     return {"source": _alone(source), "params": params}
+
+
+def _extent(dim: Any) -> int | None:
+    return int(dim) if isinstance(dim, int | tirx.IntImm) else None
 
 
 def _call(call: tvm.ir.Call) -> Any:

@@ -1,175 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project's host program does: memory, and launches and library calls in order."""
+"""The program of an executable: its kernel graph as launches and library calls in order, and their memory."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import attrs
 
 from ..errors import ExportError
 from ..runtime.executable import Executable
 from ..runtime.model_info import KernelInfo
-from ..runtime.tensors import TensorSpec
-from .arena import Arena, Lifetime, plan
-
-#: Roles of a buffer.
-INPUT, WEIGHT, WORKING = "input", "weight", "working"
-
-
-@attrs.frozen
-class Buffer:
-    """Device memory of one tensor, or of what the launches of a kernel hand over.
-
-    Parameters
-    ----------
-    name : str
-        Unique in its program.
-    dtype : str
-    shape : tuple of int
-    nbytes : int
-    role : str
-        ``input``, ``weight`` (known when the project is written) or ``working``.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    nbytes: int
-    role: str
+from .arena import Lifetime, plan
+from .device_program import (
+    INPUT,
+    WEIGHT,
+    WORKING,
+    Buffer,
+    HostFunction,
+    HostProgram,
+    HostStep,
+    LibraryStep,
+    NodeSteps,
+    in_texts,
+    plain_size,
+)
+from .kernel_call import KernelCall
+from .open_sizes import OpenSizes, launch_values
 
 
-@attrs.frozen
-class KernelStep:
-    """A launch: function, blocks, and the names of the buffers in the function's order."""
-
-    function: str
-    blocks: int
-    operands: tuple[str, ...]
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """All that it touches."""
-        return self.operands
-
-
-@attrs.frozen
-class LibraryStep:
-    """A call of the library: ``matmul`` or ``conv2d``, its attributes as JSON, inputs and output."""
-
-    kind: str
-    attrs: str
-    operands: tuple[str, ...]
-    result: str
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """All that it touches."""
-        return (*self.operands, self.result)
-
-
-@attrs.frozen
-class HostStep:
-    """A function of the host: its name, the buffers of its parameters, and how many of them it only reads.
-
-    ``params`` has the dtype and the shape of each parameter.
-    """
-
-    function: str
-    operands: tuple[str, ...]
-    inputs: int
-    params: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """All that it touches."""
-        return self.operands
-
-
-Step = KernelStep | LibraryStep | HostStep
-
-
-@attrs.frozen
-class HostFunction:
-    """What the device does not take: its C, and why."""
-
-    source: str
-    reason: str
-
-
-@attrs.frozen
-class NodeSteps:
-    """Steps of one node of the kernel graph, and the model's operators in it."""
-
-    title: str
-    steps: tuple[Step, ...]
-
-
-@attrs.frozen
-class HostProgram:
-    """A model as its device runs it.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    hardware : str
-        Name of the hardware model that it was compiled for.
-    buffers : mapping of str to Buffer
-    groups : tuple of NodeSteps
-        In the order in which they run, on one stream.
-    inputs : tuple of (TensorSpec, str)
-        Of the model, with their buffers.
-    outputs : tuple of (TensorSpec, str)
-        Of the model, with the buffers that hold them; several may be one buffer, an input or a weight.
-    sources : mapping of str to str
-        Text of every kernel of the model, by its name.
-    arena : Arena
-        Where inputs and working buffers lie in one allocation.
-    constants : Arena
-        Where weights lie in another.
-    host : mapping of str to HostFunction
-        What runs on the host, by the kernel's name.
-    """
-
-    name: str
-    hardware: str
-    buffers: Mapping[str, Buffer]
-    groups: tuple[NodeSteps, ...]
-    inputs: tuple[tuple[TensorSpec, str], ...]
-    outputs: tuple[tuple[TensorSpec, str], ...]
-    sources: Mapping[str, str]
-    arena: Arena
-    constants: Arena
-    host: Mapping[str, HostFunction] = attrs.field(factory=dict)
-
-    @property
-    def weights(self) -> tuple[Buffer, ...]:
-        """Buffers whose contents are files of the project, in the order of their first use."""
-        return tuple(buffer for buffer in self.buffers.values() if buffer.role == WEIGHT)
-
-    def steps(self) -> Iterator[Step]:
-        """All steps in order."""
-        for group in self.groups:
-            yield from group.steps
-
-
-def host_program(exe: Executable) -> HostProgram:
+def host_program(exe: Executable, sizes: OpenSizes | None = None) -> HostProgram:
     """The program of an executable: kernels are source text for the device, or C for the host.
+
+    Parameters
+    ----------
+    exe : Executable
+    sizes : OpenSizes, optional
+        Of one that serves all sizes: these.
 
     Raises
     ------
     ExportError
-        A kernel that is neither, a model with state, or an executable without a kernel graph.
+        A kernel that is neither, a model with state, or an executable without a kernel graph; of one that
+        serves all sizes what exists for the sizes of a call alone.
     """
-    if exe.kernel_graph is None:
-        raise ExportError(
-            f"`{exe.info.name}` is one kernel, not a model.",
-            need="an executable with a kernel graph",
-            remedy="compile a model that calls it",
-        )
+    open_sizes = sizes or OpenSizes()
     if exe.info.state:
         raise ExportError(
             f"`{exe.info.name}` has state, which a project's program does not hold.",
@@ -178,20 +52,14 @@ def host_program(exe: Executable) -> HostProgram:
             remedy="let the model take its state as inputs and return it",
         )
     host = _host_functions(exe)
-    graph = json.loads(exe.kernel_graph.to_json())
+    graph = _graph_of(exe)
     kernels = {kernel.name: kernel for kernel in exe.info.kernels}
     tensors = {tensor["name"]: tensor for tensor in graph["tensors"]}
-    buffers = _buffers(graph, tensors)
+    buffers = _buffers(graph, tensors, open_sizes)
     groups: list[NodeSteps] = []
     for number, node in enumerate(graph["nodes"]):
         title = " + ".join(node["ops"])
-        if node["type"] == "opaque":
-            raise ExportError(
-                f"`{exe.info.name}` has an operator that PyTorch computes, {node['kind']}.",
-                need="a model of kernels, library calls and functions of the host",
-                limit=node["reason"],
-                remedy="compile it with converters for the operator",
-            )
+        _refuse(exe, node)
         if node["type"] == "library":
             step = LibraryStep(
                 node["kind"], json.dumps(node["attrs"]), tuple(node["inputs"]), *node["outputs"]
@@ -200,16 +68,19 @@ def host_program(exe: Executable) -> HostProgram:
             continue
         if node["kernel"] in host:
             groups.append(
-                NodeSteps(f"{title}: {node['kernel']}", (_host_step(kernels[node["kernel"]], node),))
+                NodeSteps(f"{title}: {node['kernel']}", (_host_step(kernels[node["kernel"]], node, buffers),))
             )
             continue
-        steps, workspace = _launches(kernels[node["kernel"]], node, number)
-        buffers.update({buffer.name: buffer for buffer in workspace})
-        groups.append(NodeSteps(f"{title}: {node['kernel']}", steps))
-    inputs = tuple(zip(exe.info.inputs, graph["inputs"], strict=True))
-    outputs = tuple(
-        (spec, output["tensor"]) for spec, output in zip(exe.info.outputs, graph["outputs"], strict=True)
-    )
+        operands = (*node["inputs"], *node["outputs"])
+        code = kernels[node["kernel"]].code
+        values = launch_values(code, [buffers[name].shape for name in operands])
+        call = KernelCall(code, operands, buffers, open_sizes, values)
+        groups.append(NodeSteps(f"{title}: {node['kernel']}", call.steps(f"workspace_{number}_")))
+        open_sizes = call.open
+    inputs = tuple(zip(map(in_texts, exe.info.inputs), graph["inputs"], strict=True))
+    results = [output["tensor"] for output in graph["outputs"]]
+    outputs = tuple(zip(map(in_texts, exe.info.outputs), results, strict=True))
+    lifetimes = _lifetimes(buffers, groups, results)
     return HostProgram(
         name=exe.info.name,
         hardware=_hardware(exe),
@@ -218,10 +89,59 @@ def host_program(exe: Executable) -> HostProgram:
         inputs=inputs,
         outputs=outputs,
         sources={name: str(k.texts["source"]) for name, k in kernels.items() if name not in host},
-        arena=plan(_lifetimes(buffers, groups, [name for _, name in outputs])),
+        arena=None if open_sizes.names else plan(lifetimes),
         constants=plan([Lifetime(b.name, b.nbytes, 0, 0) for b in buffers.values() if b.role == WEIGHT]),
         host=host,
+        lifetimes=lifetimes,
+        open=open_sizes,
     )
+
+
+def _refuse(exe: Executable, node: Mapping[str, Any]) -> None:
+    """Refuse a node that is nothing of a project's."""
+    if node["type"] == "opaque":
+        raise ExportError(
+            f"`{exe.info.name}` has an operator that PyTorch computes, {node['kind']}.",
+            need="a model of kernels, library calls and functions of the host",
+            limit=node["reason"],
+            remedy="compile it with converters for the operator",
+        )
+    if node["type"] not in ("library", "custom"):
+        raise ExportError(
+            f"`{exe.info.name}` has a kernel that is compiled for the sizes of a call, {node['kernel']}.",
+            need="kernels for all sizes",
+            limit=node["reason"],
+            remedy="compile the model for the sizes of the project (uir compile --size NAME=37), "
+            "and export that",
+        )
+
+
+def _graph_of(exe: Executable) -> Mapping[str, Any]:
+    """The kernel graph as plain data; of one kernel the graph of its call."""
+    if exe.kernel_graph is not None:
+        return json.loads(exe.kernel_graph.to_json())  # type: ignore[no-any-return]
+    kernels = exe.info.kernels
+    roles = [row["role"] for row in kernels[0].code.get("params", ())] if len(kernels) == 1 else []
+    inputs, outputs = ([spec.name for spec in specs] for specs in (exe.info.inputs, exe.info.outputs))
+    if roles != ["in"] * len(inputs) + ["out"] * len(outputs):
+        raise ExportError(
+            f"`{exe.info.name}` has kernels, but no kernel graph that says how they are called.",
+            need="a model, or one kernel that takes its inputs and then its outputs, and updates none",
+            limit=", ".join(kernel.name for kernel in kernels) or "no kernel",
+            remedy="compile a model that calls it",
+        )
+    rows = [
+        {"name": spec.name, "shape": [plain_size(size) for size in spec.shape], "dtype": spec.dtype}
+        for spec in (*exe.info.inputs, *exe.info.outputs)
+    ]
+    name = kernels[0].name
+    node = {"type": "custom", "kernel": name, "ops": [name], "inputs": inputs, "outputs": outputs}
+    return {
+        "tensors": [{**row, "constant": False} for row in rows],
+        "inputs": inputs,
+        "outputs": [{"tensor": output} for output in outputs],
+        "nodes": [node],
+    }
 
 
 def _host_functions(exe: Executable) -> dict[str, HostFunction]:
@@ -263,7 +183,7 @@ def _hardware(exe: Executable) -> str:
     return str(model_of_target(registry.resolve(exe.info.target, exe.info.device).target).name)
 
 
-def _buffers(graph: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Buffer]:
+def _buffers(graph: Mapping[str, Any], tensors: Mapping[str, Any], sizes: OpenSizes) -> dict[str, Buffer]:
     """The tensors of the graph that the program touches, in the order of their first use."""
     read = [name for node in graph["nodes"] for name in (*node["inputs"], *node["outputs"])]
     returned = [output["tensor"] for output in graph["outputs"]]
@@ -271,60 +191,26 @@ def _buffers(graph: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, 
     for name in dict.fromkeys([*graph["inputs"], *read, *returned]):
         row = tensors[name]
         role = WEIGHT if row["constant"] else INPUT if name in graph["inputs"] else WORKING
-        buffers[name] = Buffer(name, row["dtype"], tuple(row["shape"]), int(row["bytes"]), role)
+        shape = tuple(map(plain_size, row["shape"]))
+        buffers[name] = Buffer(name, row["dtype"], shape, sizes.nbytes(shape, row["dtype"]), role)
     return buffers
 
 
-def _host_step(kernel: KernelInfo, node: Mapping[str, Any]) -> HostStep:
-    """A function of the host on the tensors of a node."""
-    params = tuple((row["dtype"], tuple(row["shape"])) for row in kernel.code["host"]["params"])
-    operands = (*node["inputs"], *node["outputs"])
-    assert len(params) == len(operands), (kernel.name, params, operands)
+def _host_step(kernel: KernelInfo, node: Mapping[str, Any], buffers: Mapping[str, Buffer]) -> HostStep:
+    """A function of the host on the tensors of a node; of sizes that a call decides the tensors tell."""
+    rows, operands = kernel.code["host"]["params"], (*node["inputs"], *node["outputs"])
+    assert len(rows) == len(operands), (kernel.name, rows, operands)
+    shapes = [
+        buffers[name].shape if None in row["shape"] else tuple(row["shape"])
+        for row, name in zip(rows, operands, strict=True)
+    ]
+    params = tuple((row["dtype"], shape) for row, shape in zip(rows, shapes, strict=True))
     return HostStep(kernel.name, operands, len(node["inputs"]), params)
-
-
-def refuse_sizes(kernel: str, sizes: Sequence[object]) -> None:
-    """Refuse a kernel whose sizes are known only when it is launched: projects are planned for one shape.
-
-    Raises
-    ------
-    ExportError
-        It has any.
-    """
-    if sizes:
-        raise ExportError(
-            f"The kernel {kernel} has sizes that are known only when it is launched.",
-            need="kernels of one shape: a project's memory, launches and inputs are planned for it",
-            limit=", ".join(map(str, sizes)),
-            remedy="compile the model for one shape, and export that",
-        )
-
-
-def _launches(
-    kernel: KernelInfo, node: Mapping[str, Any], number: int
-) -> tuple[tuple[KernelStep, ...], list[Buffer]]:
-    """The launches of a kernel on the tensors of a node, and what they hand over."""
-    refuse_sizes(kernel.name, kernel.code.get("sizes", ()))
-    tensors = (*node["inputs"], *node["outputs"])
-    params = [row["name"] for row in kernel.code["params"]]
-    assert len(params) == len(tensors), (kernel.name, params, tensors)
-    names = dict(zip(params, tensors, strict=True))
-    workspace = []
-    for row in kernel.code["workspace"]:
-        nbytes = int(row["bytes"])
-        buffer = Buffer(f"workspace_{number}_{row['name']}", "uint8", (nbytes,), nbytes, WORKING)
-        workspace.append(buffer)
-        names[row["name"]] = buffer.name
-    steps = tuple(
-        KernelStep(row["name"], int(row["grid"]), tuple(names[param] for param in row["params"]))
-        for row in kernel.code["launches"]
-    )
-    return steps, workspace
 
 
 def _lifetimes(
     buffers: Mapping[str, Buffer], groups: Sequence[NodeSteps], returned: Sequence[str]
-) -> list[Lifetime]:
+) -> tuple[Lifetime, ...]:
     """Inputs live always (the program may run again), working buffers from first use to last or the end."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -340,4 +226,4 @@ def _lifetimes(
         elif buffer.role == WORKING:
             until = end if buffer.name in returned else last[buffer.name]
             found.append(Lifetime(buffer.name, buffer.nbytes, first[buffer.name], until))
-    return found
+    return tuple(found)

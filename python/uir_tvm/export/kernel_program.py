@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from ..device.device_kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
 from .arena import Lifetime, plan
-from .host_program import INPUT, WORKING, Buffer, HostProgram, KernelStep, NodeSteps, refuse_sizes
+from .device_program import INPUT, WORKING, Buffer, HostProgram, NodeSteps, in_texts
+from .kernel_call import KernelCall
+from .open_sizes import OpenSizes
 
 
 def kernel_program(
@@ -19,36 +21,30 @@ def kernel_program(
     Parameters
     ----------
     kernel : DeviceKernel
-        Printed for a device that has projects.
+        Printed for a device that has projects. Its sizes are what the program leaves open.
     name : str
         What the project is called.
     tensors : sequence of TensorSpec
-        The kernel's parameters, in its order.
+        The kernel's parameters, in its order, with shapes in terms of its sizes.
     written : sequence of bool
         Which of them it writes; what it also reads is an input too.
-
-    Raises
-    ------
-    ExportError
-        The kernel has sizes that are known only when it is launched.
     """
-    refuse_sizes(kernel.name, kernel.sizes)
     assert len(tensors) == len(kernel.params), (kernel.name, tensors)
+    names = {str(size.name): size.usual for size in kernel.sizes}
+    sizes = OpenSizes(tuple(names), (), names)
     buffers: dict[str, Buffer] = {}
     inputs, outputs = [], []
-    for spec, param, writes in zip(tensors, kernel.params, written, strict=True):
-        reads = param.role != "out"
+    for given, param, writes in zip(tensors, kernel.params, written, strict=True):
+        reads, spec = param.role != "out", in_texts(given)
+        nbytes = sizes.nbytes(spec.shape, spec.dtype) if param.dims else param.nbytes
         role = INPUT if reads else WORKING
-        buffers[spec.name] = Buffer(spec.name, spec.dtype, spec.shape, param.nbytes, role)
+        buffers[spec.name] = Buffer(spec.name, spec.dtype, spec.shape, nbytes, role)
         inputs += [(spec, spec.name)] if reads else []
         outputs += [(spec, spec.name)] if writes else []
-    names = {param.name: spec.name for param, spec in zip(kernel.params, tensors, strict=True)}
-    for row in kernel.workspace:
-        names[row.name] = f"workspace_{row.name}"
-        buffers[names[row.name]] = Buffer(names[row.name], "uint8", (row.nbytes,), row.nbytes, WORKING)
-    steps = tuple(
-        KernelStep(one.name, one.grid, tuple(names[param] for param in one.params)) for one in kernel.launches
-    )
+    operands = [spec.name for spec in tensors]
+    call = KernelCall(kernel.described(), operands, buffers, sizes, {size: size for size in names})
+    steps = call.steps("workspace_")
+    lifetimes = tuple(Lifetime(buffer.name, buffer.nbytes, 0, 1) for buffer in buffers.values())
     return HostProgram(
         name=name,
         hardware=kernel.hardware,
@@ -57,6 +53,8 @@ def kernel_program(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         sources={kernel.name: kernel.source},
-        arena=plan([Lifetime(buffer.name, buffer.nbytes, 0, 1) for buffer in buffers.values()]),
+        arena=None if names else plan(lifetimes),
         constants=plan([]),
+        lifetimes=lifetimes,
+        open=call.open,
     )

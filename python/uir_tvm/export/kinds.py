@@ -11,7 +11,7 @@ import attrs
 from ..target_facts import Facts
 
 if TYPE_CHECKING:
-    from .host_program import HostProgram
+    from .device_program import HostProgram
 
 
 @attrs.frozen

@@ -4,14 +4,32 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from ..errors import ExportError
-from .files import identifiers, input_files, output_files, weight_files
-from .host_program import WEIGHT, Buffer, HostProgram, HostStep, KernelStep, LibraryStep, NodeSteps, Step
+from ..symbolic_shapes import Size
+from .arena import ALIGNMENT, ROUND, TAIL
+from .device_program import (
+    WEIGHT,
+    Buffer,
+    HostProgram,
+    HostStep,
+    KernelStep,
+    LibraryStep,
+    NodeSteps,
+    Step,
+    plain_size,
+)
+from .files import input_files, output_files, weight_files
+from .open_library import times
+from .open_sizes import item_bytes
+from .program_names import ProgramNames
 from .render import render, template
+from .size_code import condition_code
 
 #: The package and the folder of templates.
 PACKAGE, FOLDER = "uir_tvm.export", "program"
@@ -42,11 +60,6 @@ HOST_TYPES = {
     "uint64": (1, 64),
     "bool": (6, 8),
 }
-#: Names that a buffer cannot have in the program's text.
-RESERVED = frozenset(
-    "device storage stream and or not auto bool char class const do double else enum float for if int"
-    " long new return short this true false void while register default switch union".split()
-)
 #: Groups of one function of the program: a compiler takes long functions slowly.
 PART = 40
 
@@ -60,17 +73,21 @@ class Dialect:
     includes : callable
         Names of the kernels launched -> lines that declare their launches.
     launch, call : callable
-        A launch, a call of the library -> lines of C++; they are given the identifiers of buffers.
+        A launch, a call of the library -> lines of C++.
     """
 
     includes: Callable[[Sequence[str]], list[str]]
-    launch: Callable[[KernelStep, dict[str, str]], list[str]]
-    call: Callable[[LibraryStep, HostProgram, dict[str, str]], list[str]]
+    launch: Callable[[KernelStep, ProgramNames], list[str]]
+    call: Callable[[LibraryStep, ProgramNames], list[str]]
 
 
 def files(program: HostProgram) -> Iterator[tuple[str, str]]:
-    """Name and text of the files that all projects have: the command, and functions of the host."""
+    """Name and text of the files that all projects have: the command, functions of the host, open sizes."""
     yield from ((name, template(PACKAGE, FOLDER, name)) for name in (*SAME, *(HOST if program.host else ())))
+    if program.open.names:
+        fields = {"alignment": str(ALIGNMENT), "round": str(ROUND), "tail": str(TAIL)}
+        yield "sizes.h", template(PACKAGE, FOLDER, "sizes.h")
+        yield "sizes.cpp", render(template(PACKAGE, FOLDER, "sizes.cpp.in"), fields)
     yield from ((f"host/{name}.c", function.source) for name, function in program.host.items())
 
 
@@ -89,12 +106,21 @@ def model(program: HostProgram, dialect: Dialect) -> str:
     """
     from .. import __version__
 
-    names = identifiers(program.buffers, RESERVED)
+    names = ProgramNames.of(program)
     files = weight_files(program)
     launches = launched(program)
     steps = list(program.steps())
     library = sum(isinstance(step, LibraryStep) for step in steps)
     parts = [program.groups[i : i + PART] for i in range(0, len(program.groups), PART)]
+    given, made = (
+        [(spec.name, file, spec.shape, spec.dtype, buffer) for (spec, buffer), file in rows]
+        for rows in (
+            zip(program.inputs, input_files(program), strict=True),
+            zip(program.outputs, output_files(program), strict=True),
+        )
+    )
+    inputs, outputs = (_tensors(rows, names) for rows in (given, made))
+    open_sizes = bool(program.open.names)
     fields = {
         "name": program.name,
         "hardware": program.hardware,
@@ -106,50 +132,115 @@ def model(program: HostProgram, dialect: Dialect) -> str:
             dialect.includes(launches)
             + ['#include "host.h"'] * bool(program.host)
             + ['#include "library.h"'] * bool(library)
+            + ['#include "sizes.h"'] * open_sizes
         ),
         "host_functions": "".join(
             f'extern "C" int32_t __tvm_ffi_{name}(void* self, void* args, int32_t count, void* result);\n'
             for name in program.host
         ),
-        "arena_bytes": str(program.arena.nbytes),
         "weight_bytes": str(program.constants.nbytes),
-        "inputs": _tensors(
-            (spec.name, file, program.buffers[buffer], spec.shape, spec.dtype, program)
-            for (spec, buffer), file in zip(program.inputs, input_files(program), strict=True)
-        ),
-        "outputs": _tensors(
-            (spec.name, file, program.buffers[buffer], spec.shape, spec.dtype, program)
-            for (spec, buffer), file in zip(program.outputs, output_files(program), strict=True)
-        ),
+        "input_count": str(len(program.inputs)),
+        "size_names": ", ".join(map(_quoted, program.open.names)),
+        "plan": _plan_at_a_run(names) if open_sizes else _plan(program),
+        "plan_of_inputs": "const Plan& plan" if open_sizes and inputs else "const Plan& /*plan*/",
+        "plan_of_outputs": "const Plan& plan" if open_sizes and outputs else "const Plan& /*plan*/",
+        "sizes_of_inputs": names.known(inputs, "plan.sizes"),
+        "sizes_of_outputs": names.known(outputs, "plan.sizes"),
+        "inputs": inputs,
+        "outputs": outputs,
         "weights": _tensors(
-            (buffer.name, files[buffer.name], buffer, buffer.shape, buffer.dtype, program)
-            for buffer in program.weights
+            (
+                (buffer.name, files[buffer.name], buffer.shape, buffer.dtype, buffer.name)
+                for buffer in program.weights
+            ),
+            names,
+            planned=True,
         ),
-        "places": "\n".join(
-            f"constexpr Place {names[buffer.name]}{{{_place(buffer, program)}, {_elements(buffer)}}};"
-            f"  // {buffer.dtype} {_shape(buffer.shape)}"
-            for buffer in program.buffers.values()
-        ),
-        "parts": "".join(_part(i, part, program, names, dialect) for i, part in enumerate(parts)),
+        "places": _numbers(names) if open_sizes else _places(names),
+        "parts": "".join(_part(i, part, names, dialect) for i, part in enumerate(parts)),
         "calls": "\n".join(f"  Part{i}(device, storage);" for i in range(len(parts)))
         or "  static_cast<void>(device);\n  static_cast<void>(storage);",
     }
     return render(template(PACKAGE, FOLDER, "model.cpp.in"), fields)
 
 
-def _tensors(rows: Iterable[tuple[str, str, Buffer, tuple[int, ...], str, HostProgram]]) -> str:
-    lines = []
-    for name, file, buffer, shape, dtype, program in rows:
+def _places(names: ProgramNames) -> str:
+    """Where buffers lie, as constants."""
+    rows = "\n".join(
+        f"constexpr Place {names.buffers[buffer.name]}"
+        f"{{{_place(buffer, names.program)}, {_elements(buffer)}}};"
+        f"  // {buffer.dtype} {_shape(buffer.shape)}"
+        for buffer in names.program.buffers.values()
+    )
+    head = (
+        "/*! Where every buffer lies. Buffers that are not needed at the same time share bytes"
+        " of the arena. */"
+    )
+    return f"{head}\nnamespace at {{\n{rows}\n}}  // namespace at"
+
+
+def _numbers(names: ProgramNames) -> str:
+    """Numbers of buffers in the plan of a run."""
+    rows = "\n".join(
+        f"  {names.buffers[buffer.name]},  // {buffer.dtype} {_shape(buffer.shape)}"
+        for buffer in _in_plan(names.program)
+    )
+    head = "/*! Every buffer, in the order of the plan: a run computes where they lie of its sizes. */"
+    return f"{head}\nnamespace at {{\nenum Buffer : size_t {{\n{rows}\n}};\n}}  // namespace at"
+
+
+def _in_plan(program: HostProgram) -> list[Buffer]:
+    return [*(program.buffers[one.name] for one in program.lifetimes), *program.weights]
+
+
+def _plan(program: HostProgram) -> str:
+    assert program.arena is not None
+    return f"Plan PlanFor(const Sizes& sizes) {{ return {{sizes, {program.arena.nbytes}, {{}}}}; }}"
+
+
+def _plan_at_a_run(names: ProgramNames) -> str:
+    """The function that checks sizes, and says where buffers lie."""
+    program = names.program
+    lines = [
+        f"  Need({condition_code(text, names.sizes)}, {_quoted(text)}, sizes);"
+        for text in program.open.conditions
+    ]
+    spans = ",".join(
+        f"\n      {{{names.listed(program.buffers[one.name].shape)}, "
+        f"{item_bytes(program.buffers[one.name].dtype)}, {one.first}, {one.last}}}"
+        f" /* {names.buffers[one.name]} */"
+        for one in program.lifetimes
+    )
+    fixed = ",".join(
+        f"\n      {{{_place(buffer, program)}, {_elements(buffer)}}}" for buffer in program.weights
+    )
+    lines.append(f"  return Planned(sizes, {{{spans}}}, {{{fixed}}});")
+    body = "\n".join(lines)
+    return f"Plan PlanFor(const Sizes& sizes) {{\n{names.known(body, 'sizes')}{body}\n}}"
+
+
+#: Name, file, shape, dtype, and the buffer that holds it.
+Row = tuple[str, str, Sequence[Any], str, str]
+
+
+def _tensors(rows: Iterable[Row], names: ProgramNames, planned: bool = False) -> str:
+    """Tensors of files. Where sizes decide, the plan of a run has their places, but for what is `planned`."""
+    lines, program = [], names.program
+    for name, file, shape, dtype, buffer in rows:
         if dtype not in ELEMENTS:
             raise ExportError(
                 f"`{name}` of `{program.name}` has the dtype {dtype}.",
                 limit="projects read and write " + ", ".join(ELEMENTS),
                 remedy="cast it in the model",
             )
-        dims = ", ".join(map(str, shape))
+        dims = names.listed(map(plain_size, shape))
+        if program.open.names and not planned:
+            place = f"plan.places[at::{names.buffers[buffer]}]"
+            where = f"BytesOf({dims}, {item_bytes(dtype)}), {place}.region, {place}.offset"
+        else:
+            where = f"{program.buffers[buffer].nbytes}, {_place(program.buffers[buffer], program)}"
         lines.append(
-            f"\n      {{{_quoted(name)}, {_quoted(file)}, Element::{ELEMENTS[dtype]}, {{{dims}}}, "
-            f"{buffer.nbytes}, {_place(buffer, program)}}},"
+            f"\n      {{{_quoted(name)}, {_quoted(file)}, Element::{ELEMENTS[dtype]}, {dims}, {where}}},"
         )
     return "".join(lines) + ("\n  " if lines else "")
 
@@ -162,69 +253,55 @@ def _quoted(text: str) -> str:
 def _place(buffer: Buffer, program: HostProgram) -> str:
     if buffer.role == WEIGHT:
         return f"Region::kWeights, {program.constants.offsets[buffer.name]}"
+    assert program.arena is not None
     return f"Region::kArena, {program.arena.offsets[buffer.name]}"
 
 
 def _elements(buffer: Buffer) -> int:
-    count = 1
-    for extent in buffer.shape:
-        count *= extent
-    return count
+    return math.prod(int(extent) for extent in buffer.shape)
 
 
-def _shape(shape: Sequence[int]) -> str:
+def _shape(shape: Sequence[Size]) -> str:
     return "(" + ", ".join(map(str, shape)) + ")"
 
 
-def _part(
-    number: int, groups: Sequence[NodeSteps], program: HostProgram, names: dict[str, str], dialect: Dialect
-) -> str:
+def _part(number: int, groups: Sequence[NodeSteps], names: ProgramNames, dialect: Dialect) -> str:
     body = []
     for group in groups:
         body.append("  // " + " ".join(group.title.encode("ascii", "replace").decode().split()))
         for step in group.steps:
-            body.extend(_step(step, program, names, dialect))
+            body.extend(_step(step, names, dialect))
     text = "\n".join(body)
-    return f"void Part{number}(Device& device, const Storage& storage) {{\n{text}\n}}\n\n"
+    known = names.known(text, "storage.plan.sizes")
+    return f"void Part{number}(Device& device, const Storage& storage) {{\n{known}{text}\n}}\n\n"
 
 
-def _step(step: Step, program: HostProgram, names: dict[str, str], dialect: Dialect) -> list[str]:
+def _step(step: Step, names: ProgramNames, dialect: Dialect) -> list[str]:
     if isinstance(step, KernelStep):
         return dialect.launch(step, names)
-    return _on_host(step, names) if isinstance(step, HostStep) else dialect.call(step, program, names)
+    return _on_host(step, names) if isinstance(step, HostStep) else dialect.call(step, names)
 
 
-def _on_host(step: HostStep, names: dict[str, str]) -> list[str]:
+def _on_host(step: HostStep, names: ProgramNames) -> list[str]:
     tensors = []
     for name, (dtype, shape) in zip(step.operands, step.params, strict=True):
         code, bits = HOST_TYPES[dtype]
-        dims = ", ".join(map(str, shape))
-        tensors.append(f"{{storage.At(at::{names[name]}), {{{code}, {bits}, 1}}, {{{dims}}}}}")
+        dims = names.listed(shape)
+        tensors.append(f"{{{names.at(name)}, {{{code}, {bits}, 1}}, {dims}}}")
     tensors[0] = "{" + tensors[0]
     tensors[-1] += "}"
     args = [f"__tvm_ffi_{step.function}", *tensors, str(step.inputs)]
     return wrapped("  RunOnHost(device, ", args, ");")
 
 
-def contiguous(shape: Sequence[int]) -> list[int]:
+def contiguous(shape: Sequence[Size]) -> list[Size]:
     """Strides of a tensor in row-major order."""
-    strides, step = [], 1
+    strides: list[Size] = []
+    step: Size = 1
     for extent in reversed(shape):
         strides.append(step)
-        step *= extent
+        step = times(step, extent)
     return strides[::-1]
-
-
-def host_section(program: HostProgram) -> str:
-    """What the README says of functions that run on the host."""
-    if not program.host:
-        return ""
-    rows = "\n".join(f"- `{name}`: {function.reason}" for name, function in program.host.items())
-    return (
-        "\n## On the host\n\n"
-        "The device does not take these functions. They are C (`host/*.c`): a run waits for the device and\n"
-        "copies their tensors to the host and back. Each costs far more than a launch.\n\n" + rows + "\n"
-    )
 
 
 def wrapped(head: str, args: Sequence[str], tail: str) -> list[str]:

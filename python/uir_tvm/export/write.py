@@ -14,18 +14,24 @@ import numpy as np
 import tvm
 from tvm.runtime.vm import VirtualMachine
 
-from ..errors import ArtifactError, ExportError
+from ..errors import ArtifactError, ExportError, NotCompiledError
 from ..kernel_graph.to_relax import WEIGHTS
 from ..runtime.executable import Executable
+from ..runtime.specialized import SpecializedExecutable
 from ..runtime.tensors import check_inputs, random_inputs
+from ..symbolic_shapes import Sizes
 from ..target import registry
 from ..whole_files import beside, writing
+from .device_program import HostProgram, HostStep, KernelStep, LibraryStep
 from .files import input_files, output_files, weight_files
-from .host_program import HostProgram, HostStep, KernelStep, LibraryStep, host_program
+from .host_program import host_program
 from .kinds import PROJECTS, ProjectKind
+from .open_export import OpenExport
 
 #: Folders of a project.
 CHECK_INPUTS, CHECK_OUTPUTS = "check/inputs", "check/outputs"
+#: Sizes of the data to check with, where the model leaves some open.
+CHECK_SIZES = "check/sizes.txt"
 
 
 @attrs.frozen
@@ -40,6 +46,8 @@ class Project:
         Bytes of every file, by its name in the folder.
     launches, library_calls, on_host : int
         Of one run: launches of kernels, calls of the library, functions of the host.
+    sizes : tuple of str
+        What it takes at a run.
     """
 
     path: pathlib.Path
@@ -47,10 +55,11 @@ class Project:
     launches: int
     library_calls: int
     on_host: int
+    sizes: tuple[str, ...] = ()
 
 
 def write_project(
-    exe: Executable,
+    exe: Executable | SpecializedExecutable,
     directory: str | pathlib.Path,
     *,
     inputs: Sequence[Any] | None = None,
@@ -63,9 +72,9 @@ def write_project(
 
     Parameters
     ----------
-    exe : Executable
-        Compiled for a target of `PROJECTS`. One that serves some sizes by code for all of them is compiled
-        for these alone: memory, launches and inputs of a project are planned for numbers.
+    exe : Executable or SpecializedExecutable
+        Compiled for a target of `PROJECTS`. The project of a model that leaves sizes open takes them at a
+        run. An executable of some sizes by code for all of them is compiled for these alone.
     directory : str or Path
         A folder that does not exist, or is empty; it appears whole or not at all.
     inputs : sequence of numpy.ndarray, optional
@@ -77,18 +86,21 @@ def write_project(
     Raises
     ------
     ExportError
-        The target has no projects; kernels run on the host; the folder is not empty.
+        The target has no projects; kernels run on the host; the folder is not empty; of a model that leaves
+        sizes open, what exists for the sizes of a call alone.
     ArtifactError
         The folder cannot be written.
     ShapeError
         Inputs that the model does not take.
     NotCompiledError
-        It was loaded, and its code is for all sizes.
+        No code serves all sizes; or it was loaded, and is to be compiled for some alone.
     """
     directory = pathlib.Path(directory)
     kind = kind_of(exe)
     _check_directory(directory)
-    exe = exe.standalone
+    if isinstance(exe, SpecializedExecutable):
+        return _write_open(OpenExport.of(exe), kind, directory, inputs, check)
+    exe = _alone(exe)
     program = host_program(exe)
     weights = weights_of(exe) if program.weights else []
     if inputs is not None:
@@ -97,6 +109,32 @@ def write_project(
         return write_program(program, kind, directory, weights)
     given = random_inputs(exe.info.inputs) if inputs is None else inputs
     return write_program(program, kind, directory, weights, given, exe.flat(*given))
+
+
+def _alone(exe: Executable) -> Executable:
+    """An executable for one shape."""
+    try:
+        return exe.standalone
+    except NotCompiledError as error:
+        raise NotCompiledError(
+            error.what,
+            need=error.need,
+            limit=error.limit,
+            remedy="export it without sizes: the project takes them when it runs; or compile the model for "
+            "these (uir compile --size NAME=37), and export that",
+        ) from error
+
+
+def _write_open(
+    model: OpenExport, kind: ProjectKind, directory: pathlib.Path, inputs: Sequence[Any] | None, check: bool
+) -> Project:
+    """Write a model that leaves sizes open."""
+    program = host_program(model.executable, model.open)
+    weights = weights_of(model.executable) if program.weights else []
+    if not check:
+        return write_program(program, kind, directory, weights)
+    sizes, given, results = model.check_data(inputs, program.open)
+    return write_program(program, kind, directory, weights, given, results, sizes)
 
 
 @contextlib.contextmanager
@@ -135,6 +173,7 @@ def write_program(
     weights: Sequence[np.ndarray] = (),
     inputs: Sequence[Any] | None = None,
     outputs: Sequence[Any] = (),
+    sizes: Sizes | None = None,
 ) -> Project:
     """Write a host program, and what it launches, as a project.
 
@@ -146,6 +185,8 @@ def write_program(
         In the order of the program's.
     inputs, outputs : sequence of numpy.ndarray, optional
         What to check the project with.
+    sizes : mapping of str to int, optional
+        Those of inputs and outputs, of a program that leaves some open.
 
     Raises
     ------
@@ -159,7 +200,7 @@ def write_program(
         _write_texts(partial, dict(kind.texts(program)), kind)
         _write_weights(partial, weights, program)
         if inputs is not None:
-            _write_check(partial, program, inputs, outputs)
+            _write_check(partial, program, inputs, outputs, sizes or {})
     files = {
         path.relative_to(directory).as_posix(): path.stat().st_size
         for path in sorted(directory.rglob("*"))
@@ -167,10 +208,10 @@ def write_program(
     }
     steps = list(program.steps())
     counts = [sum(isinstance(step, kind) for step in steps) for kind in (KernelStep, LibraryStep, HostStep)]
-    return Project(directory, files, *counts)
+    return Project(directory, files, *counts, program.open.names)
 
 
-def kind_of(exe: Executable) -> ProjectKind:
+def kind_of(exe: Executable | SpecializedExecutable) -> ProjectKind:
     """The kind of project of an executable's target.
 
     Raises
@@ -249,8 +290,9 @@ def _write_weights(folder: pathlib.Path, arrays: Sequence[np.ndarray], program: 
 
 
 def _write_check(
-    folder: pathlib.Path, program: HostProgram, inputs: Sequence[Any], results: Sequence[Any]
+    folder: pathlib.Path, program: HostProgram, inputs: Sequence[Any], results: Sequence[Any], sizes: Sizes
 ) -> None:
+    assert set(sizes) == set(program.open.names), (sizes, program.open.names)
     for below, names, arrays in (
         (CHECK_INPUTS, input_files(program), inputs),
         (CHECK_OUTPUTS, output_files(program), results),
@@ -258,6 +300,8 @@ def _write_check(
         (folder / below).mkdir(parents=True)
         for name, array in zip(names, arrays, strict=True):
             _array(array).tofile(folder / below / name)
+    if sizes:
+        (folder / CHECK_SIZES).write_text("".join(f"{name}={size}\n" for name, size in sizes.items()))
 
 
 def _array(value: Any) -> np.ndarray:

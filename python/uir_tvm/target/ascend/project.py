@@ -6,12 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
+
+from ...export.device_program import HostProgram, KernelStep, LibraryStep
 from ...export.files import identifiers, input_files, output_files
-from ...export.host_program import Buffer, HostProgram, KernelStep, LibraryStep
 from ...export.kinds import ProjectKind
-from ...export.program_text import Dialect, contiguous, files, host_section, launched, model, wrapped
+from ...export.open_library import SizedProduct, convolution_shapes, in_numbers, is_open, plus, times
+from ...export.program_names import ProgramNames
+from ...export.program_text import Dialect, contiguous, files, launched, model, wrapped
+from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...symbolic_shapes import Size
 from . import project_names
 from .aclnn import Operand, convolution, products
 from .toolkit import CANN
@@ -106,6 +112,7 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
         "cann": cann(program),
         "least": CANN.needs[cann(program)].split()[1],
         "more_sources": (" library.cpp" if library else "")
+        + (" sizes.cpp" if program.open.names else "")
         + "".join(f"\n               {file}" for file in (["host.cpp"] if program.host else []))
         + "".join(f"\n               host/{name}.c" for name in program.host),
         "kernels": f"ascendc_library(kernels STATIC{listed})\ntarget_link_libraries(model PRIVATE kernels)"
@@ -133,31 +140,30 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "launches": str(len(launches)),
         "kernels": str(len(kernels)),
         "library_calls": str(sum(isinstance(step, LibraryStep) for step in steps)),
-        "arena": f"{program.arena.nbytes / 2**20:.2f}",
+        "arena": memory_text(program),
         "weights": f"{program.constants.nbytes / 2**20:.2f}",
-        "host": host_section(program),
+        "host": sizes_section(program) + host_section(program),
         "blocks": ", ".join(map(str, sorted({step.blocks for step in launches}))) or "none",
     }
     return render(template(__package__, "project", "README.md.in"), fields)
 
 
-def _launch(step: KernelStep, names: dict[str, str]) -> list[str]:
-    args = [
-        str(step.blocks),
-        "device.stream()",
-        *(f"storage.At(at::{names[name]})" for name in step.operands),
-    ]
-    return wrapped(f"  CHECK_ACL(ACLRT_LAUNCH_KERNEL({step.function})(", args, "));")
+def _launch(step: KernelStep, names: ProgramNames) -> list[str]:
+    def call(blocks: str) -> list[str]:
+        args = [blocks, "device.stream()", *map(names.at, step.operands), *map(names.size, step.sizes)]
+        return wrapped(f"  CHECK_ACL(ACLRT_LAUNCH_KERNEL({step.function})(", args, "));")
+
+    return names.launch(step, call)
 
 
-def _call(step: LibraryStep, program: HostProgram, names: dict[str, str]) -> list[str]:
+def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
-        return _product(step, program, names)
+        return _product(step, names)
     assert step.kind == "conv2d", step
-    conv = convolution(Conv2dAttrs.from_json(step.attrs))
-    buffers = [program.buffers[name] for name in (*step.operands, step.result)]
+    conv = convolution(Conv2dAttrs.from_json(in_numbers(step.attrs, names.program.open.usual)))
+    shapes = convolution_shapes(step.attrs) if is_open(step.attrs) else conv.shapes
     views = []
-    for buffer, shape in zip(buffers, conv.shapes, strict=True):
+    for buffer, shape in zip((*step.operands, step.result), shapes, strict=True):
         form = "ACL_FORMAT_NCHW" if len(shape) == 4 else "ACL_FORMAT_ND"
         views.append(_view(buffer, shape, contiguous(shape), 0, names, form))
     numbers = ", ".join(
@@ -171,34 +177,65 @@ def _call(step: LibraryStep, program: HostProgram, names: dict[str, str]) -> lis
     return [*lines, "  }"] if bias else lines
 
 
-def _product(step: LibraryStep, program: HostProgram, names: dict[str, str]) -> list[str]:
-    attributes = MatmulAttrs.from_json(step.attrs)
+def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
+    attributes = MatmulAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
+    calls = products(attributes)  # refuses what the library's table does not allow
+    if is_open(step.attrs):
+        return _sized_product(step, names)
     roles = ["a", "b"] + ["bias"] * attributes.bias + ["residual"] * (attributes.residual != "none") + ["out"]
-    buffers = dict(zip(roles, (program.buffers[name] for name in (*step.operands, step.result)), strict=True))
+    buffers = dict(zip(roles, (*step.operands, step.result), strict=True))
 
     def view(operand: Operand) -> str:
         return _view(buffers[operand.role], operand.shape, operand.strides, operand.offset, names)
 
     lines = []
-    for call in products(attributes):
+    for call in calls:
         lines += wrapped(f"  {call.function}(device, ", [view(operand) for operand in call.operands], ");")
     return lines
 
 
+def _sized_product(step: LibraryStep, names: ProgramNames) -> list[str]:
+    """A product whose attributes sizes decide: one call, or with a term a call for every outer product."""
+    product = SizedProduct.of(step.attrs)
+    buffers = dict(zip(product.roles, (*step.operands, step.result), strict=True))
+    batch = product.batch
+    # with a term there is one batch dimension in a call
+    outer, inner = (batch[:-1], batch[-1:]) if product.term else ((), batch)
+    counters = {f"_outer{number}_": f"outer{number}" for number in range(len(outer))}
+    shift: list[Size] = [0, 0, 0]
+    for counter, each in zip(counters, outer, strict=True):
+        shift = [
+            plus(moved, times(counter, step)) if step != 0 else moved
+            for moved, step in zip(shift, each.strides, strict=True)
+        ]
+    known = attrs.evolve(names, sizes={**names.sizes, **counters})
+    function = "Matmul" if not product.term else "Baddbmm" if inner else "Addmm"
+    roles = [*([product.term] if product.term else []), "a", "b", "out"]
+    views = []
+    for role in roles:
+        view = product.view(role, inner, shift)
+        views.append(_view(buffers[role], view.shape, view.strides, view.offset, known))
+    lines = wrapped(f"{'  ' * (len(outer) + 1)}{function}(device, ", views, ");")
+    for number in reversed(range(len(outer))):
+        indent, name = "  " * (number + 1), f"outer{number}"
+        extent = names.size(outer[number].extent)
+        lines = [f"{indent}for (int64_t {name} = 0; {name} < {extent}; ++{name}) {{", *lines, f"{indent}}}"]
+    return lines
+
+
 def _view(
-    buffer: Buffer,
-    shape: Sequence[int],
-    strides: Sequence[int],
-    offset: int,
-    names: dict[str, str],
+    buffer: str,
+    shape: Sequence[Size],
+    strides: Sequence[Size],
+    offset: Size,
+    names: ProgramNames,
     form: str = "ACL_FORMAT_ND",
 ) -> str:
-    place = f"at::{names[buffer.name]}"
-    dims, steps = (", ".join(map(str, values)) for values in (shape, strides))
-    more = f", {offset}" if offset or form != "ACL_FORMAT_ND" else ""
+    more = f", {names.size(offset)}" if offset or form != "ACL_FORMAT_ND" else ""
     more += f", {form}" if form != "ACL_FORMAT_ND" else ""
-    kind = TYPES[buffer.dtype]
-    return f"View(storage.At({place}), {place}.elements, {kind}, {{{dims}}}, {{{steps}}}{more})"
+    kind = TYPES[names.program.buffers[buffer].dtype]
+    dims, steps = names.listed(shape), names.listed(strides)
+    return f"View({names.at(buffer)}, {names.elements(buffer)}, {kind}, {dims}, {steps}{more})"
 
 
 PROJECT = ProjectKind("uir-ascend", "Ascend CANN", texts, frozenset({"run.sh"}))

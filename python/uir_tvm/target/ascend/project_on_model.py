@@ -30,23 +30,36 @@ CORES = {
     "MIX_AIC_1_2": "mix_1_2",
 }
 
+#: The type of a size.
+SIZE = "int64_t"
+
 
 @attrs.frozen
 class KernelSignature:
-    """What a kernel's file says of it: function, parameters, cores."""
+    """What a kernel's file says of it: function, parameters, cores, and how many parameters are sizes."""
 
     name: str
     params: tuple[str, ...]
     core: str
+    sizes: int
 
     @staticmethod
     def of(text: str) -> KernelSignature:
         """The kernel of a file."""
         found = re.search(r'extern "C" __global__ __aicore__ void (\w+)\(([^)]*)\)', text)
         assert found, text[:200]
-        params = tuple(param.split()[-1] for param in found[2].split(",") if param.strip())
+        listed = [param.split() for param in found[2].split(",") if param.strip()]
+        params = tuple(words[-1] for words in listed)
+        sizes = sum(words[0] == SIZE for words in listed)
         kind = re.search(r"KERNEL_TASK_TYPE_DEFAULT\(KERNEL_TYPE_(\w+)\)", text)
-        return KernelSignature(found[1], params, CORES[kind[1]] if kind else "aiv")
+        return KernelSignature(found[1], params, CORES[kind[1]] if kind else "aiv", sizes)
+
+    @property
+    def typed(self) -> str:
+        """The parameters behind the stream."""
+        tensors = len(self.params) - self.sizes
+        types = ["void*"] * tensors + [SIZE] * self.sizes
+        return "".join(f", {kind} {name}" for kind, name in zip(types, self.params, strict=True))
 
 
 def build(
@@ -94,10 +107,9 @@ def _device(cmake: str) -> str:
 
 def _stub(folder: pathlib.Path, kernel: KernelSignature, compiled: pathlib.Path, device: str) -> pathlib.Path:
     """The header that the toolkit generates for a kernel, and the source of the launch behind it."""
-    typed = "".join(f", void* {name}" for name in kernel.params)
     fields = {
         "name": kernel.name,
-        "params": typed,
+        "params": kernel.typed,
         "guard": f"UIR_ACLRTLAUNCH_{kernel.name.upper()}_H_",
     }
     (folder / f"aclrtlaunch_{kernel.name}.h").write_text(
@@ -110,10 +122,11 @@ def _stub(folder: pathlib.Path, kernel: KernelSignature, compiled: pathlib.Path,
             template(__package__, "on_model", "launch.cpp.in"),
             {
                 "name": kernel.name,
-                "params": typed,
-                "args": ", ".join(kernel.params),
+                "params": kernel.typed,
+                "args": ", ".join(f"(void*){name}" for name in kernel.params),
                 "names": names,
                 "count": str(len(kernel.params)),
+                "sizes": str(kernel.sizes),
                 "library": json.dumps(str(compiled)),
                 "core": json.dumps(kernel.core),
                 "device": json.dumps(device),

@@ -7,15 +7,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import attrs
 import tvm_ffi
 
 from ... import hardware
+from ...export.device_program import HostProgram, KernelStep, LibraryStep
 from ...export.files import identifiers, input_files, output_files
-from ...export.host_program import Buffer, HostProgram, KernelStep, LibraryStep
 from ...export.kinds import ProjectKind
-from ...export.program_text import Dialect, files, host_section, launched, model, wrapped
+from ...export.open_library import SizedProduct, convolution_shapes, in_numbers, is_open
+from ...export.program_names import ProgramNames
+from ...export.program_text import Dialect, files, launched, model, wrapped
+from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...symbolic_shapes import Size
 from . import project_names
 from .toolkit import CNCC
 
@@ -59,10 +64,13 @@ def cncc(program: HostProgram) -> str:
     return CNCC.said_by(sources(program).values())
 
 
-def kernels_of(source: str) -> dict[str, int]:
-    """The kernels of a text, and how many tensors each takes."""
-    found = _KERNEL.findall(source)
-    return {name: len(params.split(",")) if params.strip() else 0 for name, params in found}
+def kernels_of(source: str) -> dict[str, tuple[str, ...]]:
+    """The kernels of a text, and what each takes: addresses (``void*``), then sizes (``int64_t``)."""
+    found = {}
+    for name, params in _KERNEL.findall(source):
+        listed = [param for param in params.split(",") if param.strip()]
+        found[name] = tuple("void*" if "*" in param else param.split()[0] for param in listed)
+    return found
 
 
 def sources(program: HostProgram) -> dict[str, str]:
@@ -74,53 +82,70 @@ def sources(program: HostProgram) -> dict[str, str]:
 
 
 def _declarations(program: HostProgram) -> Callable[[Sequence[str]], list[str]]:
-    """The launchers of the texts; names of types matter to no linker."""
-    counts = {name: n for text in sources(program).values() for name, n in kernels_of(text).items()}
+    """The launchers of the texts; what an address points at matters to no linker."""
+    taken = {name: types for text in sources(program).values() for name, types in kernels_of(text).items()}
 
     def lines(names: Sequence[str]) -> list[str]:
         return [
-            f'extern "C" void {name}_launch(cnrtQueue_t queue{", void*" * counts[name]});' for name in names
+            f'extern "C" void {name}_launch({", ".join(["cnrtQueue_t queue", *taken[name]])});'
+            for name in names
         ]
 
     return lines
 
 
-def _launch(step: KernelStep, names: dict[str, str]) -> list[str]:
-    args = ["device.queue()", *(f"storage.At(at::{names[name]})" for name in step.operands)]
-    return wrapped(f"  {step.function}_launch(", args, ");")
+def _launch(step: KernelStep, names: ProgramNames) -> list[str]:
+    def call(blocks: str) -> list[str]:
+        args = ["device.queue()", *map(names.at, step.operands), *map(names.size, step.sizes)]
+        return wrapped(f"  {step.function}_launch(", args, ");")
+
+    if step.groups == "":
+        return call("")
+    # the launcher of the text says how many tasks there are
+    return [f"  if ({names.size(step.groups)} > 0) {{", *(f"  {line}" for line in call("")), "  }"]
 
 
-def _call(step: LibraryStep, program: HostProgram, names: dict[str, str]) -> list[str]:
+def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
-        return _product(step, program, names)
+        return _product(step, names)
     assert step.kind == "conv2d", step
-    conv = Conv2dAttrs.from_json(step.attrs)
+    conv = Conv2dAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
     above, left, below, right = conv.padding
     assert (above, left) == (below, right) and not conv.bias and conv.residual == "none", conv
-    buffers = [program.buffers[name] for name in (*step.operands, step.result)]
+    buffers = (*step.operands, step.result)
+    shapes = convolution_shapes(step.attrs) if is_open(step.attrs) else (conv.input, conv.weight, conv.output)
     images = []
-    for buffer, shape in zip(buffers, (conv.input, conv.weight, conv.output), strict=True):
-        images.append(f"Image{{storage.At(at::{names[buffer.name]}), {', '.join(map(str, shape))}}}")
+    for buffer, shape in zip(buffers, shapes, strict=True):
+        images.append(f"Image{{{names.at(buffer)}, {_ints(shape, names)}}}")
     pairs = [", ".join(map(str, pair)) for pair in (conv.strides, (above, left), conv.dilation)]
     window = "Window{" + ", ".join(f"{{{pair}}}" for pair in pairs) + f", {conv.groups}}}"
-    args = [TYPES[buffers[0].dtype], images[0], images[1], window, images[2]]
+    kind = TYPES[names.program.buffers[step.result].dtype]
+    args = [kind, images[0], images[1], window, images[2]]
     return wrapped("  LibraryOf(device).Convolution(", args, ");")
 
 
-def _product(step: LibraryStep, program: HostProgram, names: dict[str, str]) -> list[str]:
-    attributes = MatmulAttrs.from_json(step.attrs)
+def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
+    attributes = MatmulAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
     rows = tvm_ffi.get_global_func("uir.library.bang.product")(attributes.to_json())
-    buffers = [program.buffers[name] for name in (*step.operands, step.result)]
-    views = [_view(buffer, row, names) for buffer, row in zip(buffers, rows, strict=True)]
+    if is_open(step.attrs):
+        product = SizedProduct.of(step.attrs)
+        rows = [attrs.asdict(product.view(role, product.batch)) for role in product.roles]
+    views = [
+        _view(buffer, row, names) for buffer, row in zip((*step.operands, step.result), rows, strict=True)
+    ]
     return wrapped("  LibraryOf(device).Product(", [f"{float(attributes.alpha)!r}F", *views], ");")
 
 
-def _view(buffer: Buffer, row: Mapping[str, Any], names: dict[str, str]) -> str:
-    dims, steps = (", ".join(str(int(n)) for n in row[key]) for key in ("shape", "strides"))
-    offset = f", {int(row['offset'])}" if int(row["offset"]) else ""
-    return (
-        f"View(storage.At(at::{names[buffer.name]}), {TYPES[buffer.dtype]}, {{{dims}}}, {{{steps}}}{offset})"
-    )
+def _view(buffer: str, row: Mapping[str, Any], names: ProgramNames) -> str:
+    dims, steps = (_ints(row[key], names) for key in ("shape", "strides"))
+    offset = f", {names.size(row['offset'])}" if row["offset"] != 0 else ""
+    kind = TYPES[names.program.buffers[buffer].dtype]
+    return f"View({names.at(buffer)}, {kind}, {{{dims}}}, {{{steps}}}{offset})"
+
+
+def _ints(sizes: Iterable[Size], names: ProgramNames) -> str:
+    """Sizes as CNNL takes them, of 32 bits."""
+    return ", ".join(f"Int({names.size(size)})" if isinstance(size, str) else str(size) for size in sizes)
 
 
 def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
@@ -129,6 +154,7 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
         "arch": arch(program),
         "cncc": cncc(program),
         "more_sources": (" cnnl_calls.cpp" if library else "")
+        + (" sizes.cpp" if program.open.names else "")
         + (" host.cpp" if program.host else "")
         + "".join(f"\n               host/{name}.c" for name in program.host),
         "kernels": "".join(f"\n    {name}" for name in kernels),
@@ -153,9 +179,9 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "launches": str(sum(isinstance(step, KernelStep) for step in steps)),
         "kernels": str(len(kernels)),
         "library_calls": str(sum(isinstance(step, LibraryStep) for step in steps)),
-        "arena": f"{program.arena.nbytes / 2**20:.2f}",
+        "arena": memory_text(program),
         "weights": f"{program.constants.nbytes / 2**20:.2f}",
-        "host": host_section(program),
+        "host": sizes_section(program) + host_section(program),
     }
     return render(template(__package__, "project", "README.md.in"), fields)
 

@@ -22,33 +22,28 @@ from ...export.render import render, template
 from ...export.stand_in import build_program
 from . import host_model
 
-#: A launcher of a text: its name, and what it launches on.
-_LAUNCHER = re.compile(
-    r'extern "C" void (\w+)_launch\(.*?cnrtDim3_t dim = \{(\d+), (\d+), 1\};.*?cnrtFuncType(Block|Union1)',
-    re.DOTALL,
-)
-_KERNEL = re.compile(r"__mlu_entry__ void (\w+)\(([^)]*)\)")
+#: A launcher of a text.
+_LAUNCHER = re.compile(r'extern "C" void (\w+)_launch\(cnrtQueue_t queue([^)]*)\)')
+#: The type of a size.
+SIZE = "int64_t"
 
 
 @attrs.frozen
 class KernelSignature:
-    """What a text says of a kernel: function, parameters, groups of a launch and cores of a group."""
+    """What a text says of a kernel: function, parameters, and how many of them are sizes."""
 
     name: str
     params: tuple[str, ...]
-    groups: int
-    units: int
+    sizes: int
 
 
 def kernels(text: str) -> list[KernelSignature]:
     """The kernels of a text that it launches itself."""
-    shapes = {}
-    for name, x, y, kind in _LAUNCHER.findall(text):
-        shapes[name] = (int(x), 1) if kind == "Block" else (int(y), int(x))
     found = []
-    for name, listed in _KERNEL.findall(text):
-        params = tuple(param.split()[-1].lstrip("*") for param in listed.split(",") if param.strip())
-        found.append(KernelSignature(name, params, *shapes[name]))
+    for name, listed in _LAUNCHER.findall(text):
+        params = [param.split() for param in listed.split(",") if param.strip()]
+        sizes = sum(words[0] == SIZE for words in params)
+        found.append(KernelSignature(name, tuple(words[-1].lstrip("*") for words in params), sizes))
     return found
 
 
@@ -104,14 +99,15 @@ def _device(readme: str) -> str:
 def _stub(folder: pathlib.Path, kernel: KernelSignature, compiled: pathlib.Path, device: str) -> pathlib.Path:
     """The source of a launcher with the host model behind it."""
     source = folder / f"{kernel.name}_launch.cpp"
+    tensors = len(kernel.params) - kernel.sizes
+    types = ["void*"] * tensors + [SIZE] * kernel.sizes
     fields = {
         "name": kernel.name,
-        "params": "".join(f", void* {name}" for name in kernel.params),
-        "args": ", ".join(kernel.params),
+        "params": "".join(f", {kind} {name}" for kind, name in zip(types, kernel.params, strict=True)),
+        "args": ", ".join(f"(void*){name}" for name in kernel.params),
         "names": ", ".join(f'"{name}"' for name in kernel.params),
         "count": str(len(kernel.params)),
-        "groups": str(kernel.groups),
-        "units": str(kernel.units),
+        "sizes": str(kernel.sizes),
         "library": json.dumps(str(compiled)),
         "device": json.dumps(device),
     }

@@ -10,9 +10,14 @@ using namespace uir_acl;
 
 namespace {
 
+/*! Arguments that are addresses. */
+int32_t Tensors(const UirAclKernel& kernel) { return kernel.num_args - kernel.num_sizes; }
+
 int Run(const UirAclKernel& kernel, uint32_t blocks, const std::vector<void*>& values, double* seconds) {
   std::vector<UirSimtArg> args(values.size());
-  for (size_t i = 0; i < values.size(); ++i) args[i] = {values[i], 0, kernel.names[i]};
+  for (size_t i = 0; i < values.size(); ++i) {
+    args[i] = {values[i], i < static_cast<size_t>(Tensors(kernel)) ? 0 : -1, kernel.names[i]};
+  }
   UirAscendcLaunch launch{};
   launch.library = kernel.library;
   launch.kernel = kernel.kernel;
@@ -37,7 +42,7 @@ uint32_t uir_acl_launch(const UirAclKernel* kernel, uint32_t blocks, aclrtStream
   if (queue == nullptr) return kRtParamInvalid;
   if (blocks == 0) return Fail(kRtParamInvalid, std::string(kernel->kernel) + ": a launch of no blocks.");
   const std::vector<void*> values(args, args + kernel->num_args);
-  for (int32_t i = 0; i < kernel->num_args; ++i) {
+  for (int32_t i = 0; i < Tensors(*kernel); ++i) {
     if (!OnDevice(values[i], 1)) {
       return Fail(kRtParamInvalid,
                   std::string(kernel->kernel) + ": argument " + kernel->names[i] + " is no device memory.");

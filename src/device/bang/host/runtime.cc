@@ -40,21 +40,23 @@ namespace {
 cnrtRet_t NoQueue() { return cnrtErrorInvalidResourceHandle; }
 
 int Run(const UirCnrtKernel& kernel, const std::vector<void*>& values, double* seconds) {
+  const auto tensors = static_cast<size_t>(kernel.num_args - kernel.num_sizes);
   std::vector<UirSimtArg> args(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!Runtime().OnDevice(values[i], 1)) {
+    if (i < tensors && !Runtime().OnDevice(values[i], 1)) {
       return Fail(cnrtErrorArgsInvalid,
                   std::string(kernel.kernel) + ": argument " + kernel.names[i] + " is no device memory.");
     }
-    args[i] = {values[i], 0, kernel.names[i]};
+    args[i] = {values[i], i < tensors ? 0 : -1, kernel.names[i]};
   }
   UirBangLaunch launch{};
   launch.library = kernel.library;
   launch.kernel = kernel.kernel;
   launch.args = args.data();
   launch.num_args = static_cast<int32_t>(args.size());
-  launch.groups = kernel.groups;
-  launch.units = kernel.units;
+  // the launcher says how many tasks there are
+  launch.groups = 0;
+  launch.units = 0;
   launch.device = kernel.device;
   char* text = nullptr;
   const int found = uir_bang_launch(&launch, &text);

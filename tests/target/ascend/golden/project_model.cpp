@@ -10,31 +10,8 @@
 
 namespace project {
 
-const size_t kArenaBytes = 4096;
 const size_t kWeightBytes = 2048;
-
-const std::vector<Tensor>& Inputs() {
-  static const std::vector<Tensor> tensors = {
-      {"x", "x.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 0},
-  };
-  return tensors;
-}
-
-const std::vector<Tensor>& Outputs() {
-  static const std::vector<Tensor> tensors = {
-      {"output0", "output0.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 2048},
-      {"output1", "output1.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 0},
-  };
-  return tensors;
-}
-
-const std::vector<Tensor>& Weights() {
-  static const std::vector<Tensor> tensors = {
-      {"weight", "weights/000_weight.bin", Element::kFloat32, {16, 16}, 1024, Region::kWeights, 0},
-      {"bias", "weights/001_bias.bin", Element::kFloat32, {16}, 64, Region::kWeights, 1536},
-  };
-  return tensors;
-}
+const size_t kInputs = 1;
 
 namespace {
 
@@ -47,6 +24,38 @@ constexpr Place y{Region::kArena, 1024, 128};  // float32 (8, 16)
 constexpr Place out{Region::kArena, 2048, 128};  // float32 (8, 16)
 constexpr Place workspace_1_half{Region::kArena, 3072, 512};  // uint8 (512)
 }  // namespace at
+
+}  // namespace
+
+const std::vector<std::string>& SizeNames() {
+  static const std::vector<std::string> names = {};
+  return names;
+}
+
+Plan PlanFor(const Sizes& sizes) { return {sizes, 4096, {}}; }
+
+std::vector<Tensor> Inputs(const Plan& /*plan*/) {
+  return {
+      {"x", "x.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 0},
+  };
+}
+
+std::vector<Tensor> Outputs(const Plan& /*plan*/) {
+  return {
+      {"output0", "output0.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 2048},
+      {"output1", "output1.bin", Element::kFloat32, {8, 16}, 512, Region::kArena, 0},
+  };
+}
+
+const std::vector<Tensor>& Weights() {
+  static const std::vector<Tensor> tensors = {
+      {"weight", "weights/000_weight.bin", Element::kFloat32, {16, 16}, 1024, Region::kWeights, 0},
+      {"bias", "weights/001_bias.bin", Element::kFloat32, {16}, 64, Region::kWeights, 1536},
+  };
+  return tensors;
+}
+
+namespace {
 
 void Part0(Device& device, const Storage& storage) {
   // matmul + add

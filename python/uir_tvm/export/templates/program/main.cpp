@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: model [options] [INPUT.bin ...]\n"
     "  INPUT.bin         one file for each input, in order; without any, those of check/inputs\n"
+    "  --size NAME=37    what your inputs have where the model leaves a size open; once for each\n"
     "  --check           compare the outputs with check/outputs (needs the inputs of check/inputs)\n"
     "  --tolerance T     largest difference, relative to the largest expected number; default: by type\n"
     "  --output DIR      write the outputs to DIR/NAME.bin\n"
@@ -28,6 +30,7 @@ constexpr const char* kUsage =
 
 struct Options {
   std::vector<std::string> inputs;
+  std::map<std::string, int64_t> sizes;
   std::string output;
   std::string root = ".";
   bool check = false;
@@ -36,6 +39,19 @@ struct Options {
   int warmup = 0;
   int device = 0;
 };
+
+/*! Takes in NAME=37. */
+void TakeSize(const std::string& pair, const std::string& where, std::map<std::string, int64_t>* sizes) {
+  const size_t sign = pair.find('=');
+  const std::string name = pair.substr(0, sign);
+  const std::string digits = sign == std::string::npos ? "" : pair.substr(sign + 1);
+  const bool whole = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
+  if (name.empty() || !whole || digits.size() > 18) {
+    throw Failure(where + " " + pair + ": NAME=37 is needed, a name and a whole number.");
+  }
+  if (!sizes->emplace(name, std::stoll(digits)).second)
+    throw Failure(where + " " + pair + ": " + name + " is given twice.");
+}
 
 Options Parse(int argc, char** argv) {
   Options options;
@@ -59,6 +75,8 @@ Options Parse(int argc, char** argv) {
       std::exit(0);
     } else if (word == "--check") {
       options.check = true;
+    } else if (word == "--size") {
+      TakeSize(value(), word, &options.sizes);
     } else if (word == "--tolerance") {
       options.tolerance = std::atof(value().c_str());
     } else if (word == "--output") {
@@ -77,15 +95,55 @@ Options Parse(int argc, char** argv) {
       options.inputs.push_back(word);
     }
   }
-  if (!options.inputs.empty() && options.inputs.size() != Inputs().size()) {
-    std::string names;
-    for (const Tensor& tensor : Inputs()) names += " " + tensor.name;
-    throw Failure("The model has " + std::to_string(Inputs().size()) + " inputs:" + names);
-  }
-  if (options.check && !options.inputs.empty()) {
-    throw Failure("--check compares with what the inputs of check/inputs give: name no others.");
+  if (options.check && !(options.inputs.empty() && options.sizes.empty())) {
+    throw Failure("--check compares with what the inputs of check/inputs give: name no others, and no sizes.");
   }
   return options;
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/*! The sizes of a run: those of check/inputs, or what the options say of other inputs. */
+Sizes SizesOf(const Options& options) {
+  const std::vector<std::string>& names = SizeNames();
+  std::map<std::string, int64_t> given = options.sizes;
+  const bool kept = options.inputs.empty() && (kInputs > 0 || given.empty());
+  if (kept && !given.empty()) {
+    throw Failure(
+        "--size says which sizes your inputs have: name them. Those of check/inputs have sizes of their own.");
+  }
+  if (kept && !names.empty()) {
+    const std::string path = options.root + "/check/sizes.txt";
+    std::ifstream file(path);
+    if (!file) throw Failure(path + " cannot be read: name your inputs, and their sizes by --size.");
+    for (std::string line; std::getline(file, line);) TakeSize(line, path, &given);
+  }
+  const std::string open = names.empty() ? "every shape is fixed" : "those that it leaves open are " + Joined(names);
+  Sizes sizes;
+  for (const std::string& name : names) {
+    const auto found = given.find(name);
+    if (found == given.end()) throw Failure("The size " + name + " is missing (--size " + name + "=37): " + open + ".");
+    sizes.push_back(found->second);
+    given.erase(found);
+  }
+  if (!given.empty()) throw Failure("The model has no size " + given.begin()->first + ": " + open + ".");
+  return sizes;
+}
+
+/*! Where every tensor lies, for as many inputs as the model has. */
+Plan PlanOf(const Options& options) {
+  Plan plan = PlanFor(SizesOf(options));
+  const std::vector<Tensor> inputs = Inputs(plan);
+  if (!options.inputs.empty() && options.inputs.size() != inputs.size()) {
+    std::vector<std::string> names;
+    for (const Tensor& tensor : inputs) names.push_back(tensor.name);
+    throw Failure("The model has " + std::to_string(inputs.size()) + " inputs: " + Joined(names));
+  }
+  return plan;
 }
 
 std::vector<char> ReadFile(const std::string& path, size_t bytes) {
@@ -206,17 +264,20 @@ bool Compare(const Tensor& tensor, const std::vector<char>& got, const std::vect
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   const std::string root = options.root + "/";
+  const Plan plan = PlanOf(options);
   Device device(options.device);
-  const Storage storage;
+  const Storage storage(plan);
   Timer timer;
   const Drained drained(device);
   for (const Tensor& tensor : Weights()) {
     CopyToDevice(storage.At(tensor), ReadFile(root + tensor.file, tensor.bytes));
   }
-  for (size_t i = 0; i < Inputs().size(); ++i) {
-    const Tensor& tensor = Inputs()[i];
+  const std::vector<Tensor> inputs = Inputs(plan);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& tensor = inputs[i];
     const std::string path = options.inputs.empty() ? root + "check/inputs/" + tensor.file : options.inputs[i];
-    CopyToDevice(storage.At(tensor), ReadFile(path, tensor.bytes));
+    const std::vector<char> data = ReadFile(path, tensor.bytes);
+    if (!data.empty()) CopyToDevice(storage.At(tensor), data);
   }
 
   std::vector<float> times;
@@ -229,8 +290,9 @@ int Main(int argc, char** argv) {
   }
 
   bool good = true;
-  for (const Tensor& tensor : Outputs()) {
-    const std::vector<char> got = CopyToHost(storage.At(tensor), tensor.bytes);
+  for (const Tensor& tensor : Outputs(plan)) {
+    std::vector<char> got;
+    if (tensor.bytes != 0) got = CopyToHost(storage.At(tensor), tensor.bytes);
     if (!options.output.empty()) WriteFile(options.output + "/" + tensor.file, got);
     if (options.check) {
       const std::vector<char> want = ReadFile(root + "check/outputs/" + tensor.file, tensor.bytes);

@@ -21,6 +21,8 @@ typedef struct {
   const char* device;
   int32_t num_args;
   const char* const* names;
+  /*! \brief How many of them, the last ones, are sizes: numbers in place of addresses. */
+  int32_t num_sizes;
 } UirAclKernel;
 
 /*! \brief Queues a launch; returns 0, or a code of the runtime. */

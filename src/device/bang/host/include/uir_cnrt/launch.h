@@ -10,16 +10,16 @@ extern "C" {
 
 /*! \brief A kernel as the host model has it. */
 typedef struct {
-  /*! \brief The shared object that `uir_tvm.target.bang.host_model` built, and the function in it. */
+  /*! \brief The shared object that `uir_tvm.target.bang.host_model` built, and the launcher in it, a function
+   *  of the text's own that says how many tasks there are. */
   const char* library;
   const char* kernel;
-  /*! \brief Groups of a launch, and cores of a group: 1 (Block) or 4 (Union1). */
-  int32_t groups;
-  int32_t units;
   /*! \brief The device as JSON (see device/bang/bang.h). */
   const char* device;
   int32_t num_args;
   const char* const* names;
+  /*! \brief How many of them, the last ones, are sizes: numbers in place of addresses. */
+  int32_t num_sizes;
 } UirCnrtKernel;
 
 /*! \brief Queues a launch; what is wrong with it is said when the queue is synchronized, as a launch returns nothing.
