@@ -46,3 +46,22 @@ def test_the_text_says_at_which_sizes() -> None:
     kernel = KernelReport("exp_of_rows", "elementwise", "", 1, report)
     told = Explanation("m", row.name, (kernel,), (), (), rates_of(row.hardware))
     assert "at n = 10 (known at launch)" in render(told)
+
+
+def test_the_text_has_what_holds_for_all_sizes() -> None:
+    """Expressions beside the figures at some sizes; where there is none it says so."""
+    row = DEVICE_TARGETS[0]
+
+    def told(name: str) -> str:
+        report = explain_graph(BY_NAME[name].graph(row.hardware))
+        kernel = KernelReport(name, "", "", 1, report)
+        explanation = Explanation("m", row.name, (kernel,), (), (), rates_of(row.hardware))
+        symbols = explanation.to_json()["kernels"][0]["graph"]["symbols"]
+        assert symbols["pointers"]["y"] and symbols["groups"]
+        return render(explanation)
+
+    text = told("exp_of_rows")
+    assert "any size   groups = ((n + 3) // 4)" in text
+    assert "bytes = 64*n\n" in text and "operations = 8*n" in text and "bytes of x = 32*n" in text
+    assert "bytes <= 68*n" in told("gathered_rows")
+    assert "bytes: no expression was found; below at n = 403" in told("neighbours")

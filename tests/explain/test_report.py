@@ -69,7 +69,7 @@ def test_the_report_is_json(loaded: Executable) -> None:
     )
     assert set(kernel["graph"]) == {
         "name", "hardware", "groups", "units", "traffic", "arithmetic", "roofline", "memory", "syncs",
-        "phases", "passes", "sizes", "intensity",
+        "phases", "passes", "sizes", "symbols", "intensity",
     }  # fmt: skip
 
 

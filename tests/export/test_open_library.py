@@ -13,12 +13,12 @@ import tvm_ffi
 from uir_tvm.export.open_library import (
     SizedProduct,
     convolution_shapes,
-    in_numbers,
     is_open,
     plus,
     times,
 )
 from uir_tvm.library.attrs import Conv2dAttrs
+from uir_tvm.library.sized import in_numbers
 from uir_tvm.symbolic_shapes import value_of
 
 SIZES = {"b": 3, "n": 5, "h": 17}
@@ -57,10 +57,10 @@ def places(shape: Sequence[Any], strides: Sequence[Any], offset: Any) -> list[in
 @pytest.mark.parametrize("fields", PRODUCTS, ids=["heads", "repeated", "matrix"])
 def test_views_are_those_of_the_library(fields: dict[str, Any]) -> None:
     text = json.dumps({**fields, **REST})
-    assert is_open(text) and not is_open(in_numbers(text, SIZES))
+    assert is_open(text) and not is_open(in_numbers("matmul", text, SIZES))
     product = SizedProduct.of(text)
     assert product.roles == ["a", "b", "out"] and product.term == ""
-    rows = tvm_ffi.get_global_func("uir.library.bang.product")(in_numbers(text, SIZES))
+    rows = tvm_ffi.get_global_func("uir.library.bang.product")(in_numbers("matmul", text, SIZES))
     for role, row in zip(product.roles, rows, strict=True):
         view = product.view(role, product.batch)
         wanted = places(row["shape"], row["strides"], row["offset"])
@@ -95,7 +95,7 @@ def test_a_convolution_s_result(strides: Any, padding: Any, dilation: Any) -> No
     }
     text = json.dumps(fields)
     shapes = convolution_shapes(text)
-    wanted = Conv2dAttrs.from_json(in_numbers(text, SIZES))
+    wanted = Conv2dAttrs.from_json(in_numbers("matmul", text, SIZES))
     assert [[value_of(size, SIZES) for size in shape] for shape in shapes] == [
         list(wanted.input),
         list(wanted.weight),

@@ -26,6 +26,7 @@ from .memory_peaks import MemoryUse, memory
 from .pass_savings import PassEffect, pass_effects
 from .plain import plain
 from .roofline import Roofline, roofline
+from .sized_figures import SizedFigures, sized_figures
 from .syncs import SyncUse, syncs
 from .traffic import Traffic, touches, traffic
 from .unfused import Border, borders, node_name
@@ -49,6 +50,8 @@ class GraphReport:
         Parts that run one after the other on a target without a barrier of all units (`optimize.split`).
     sizes : mapping of str to int
         Of a graph with sizes: those at which the figures hold.
+    symbols : SizedFigures or None
+        Of a graph with sizes: what holds for all of them, as expressions.
     """
 
     name: str
@@ -63,6 +66,7 @@ class GraphReport:
     phases: int
     passes: tuple[PassEffect, ...] = ()
     sizes: Mapping[str, int] = attrs.field(factory=dict)
+    symbols: SizedFigures | None = None
 
     @property
     def intensity(self) -> float | None:
@@ -158,6 +162,7 @@ def explain_graph(
     IGraphError
         Sizes that the graph does not take.
     """
+    symbols = sized_figures(graph)
     graph, chosen = at_sizes(graph, sizes)
     facts = GraphFacts(graph)
     rates = rates_of(graph.hardware) if rates is None else rates
@@ -177,6 +182,7 @@ def explain_graph(
         num_phases(graph),
         passes,
         chosen,
+        symbols,
     )
 
 

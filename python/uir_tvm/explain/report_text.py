@@ -11,6 +11,7 @@ from ..igraph.iops import WORK
 from ..refusal import Attempt
 from .pass_savings import Figure, PassEffect
 from .report import Explanation, GraphReport, KernelReport
+from .sized_figures import SizedFigures
 from .syncs import SyncUse
 from .traffic import PointerTraffic
 from .unfused import Border
@@ -222,6 +223,8 @@ def _graph(graph: GraphReport) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {value}" for name, value in graph.sizes.items())
     at = f", at {sizes} (known at launch)" if sizes else ""
     yield from _block("runs", [f"{units} on {graph.hardware}{phases}{at}"])
+    if graph.symbols is not None:
+        yield from _block("any size", list(_for_all_sizes(graph.symbols, sizes)))
     yield from _block("moves", list(_moves(graph)))
     yield from _block("computes", list(_computes(graph)))
     yield from _block("modelled", list(_modelled(graph)))
@@ -229,6 +232,26 @@ def _graph(graph: GraphReport) -> Iterator[str]:
     yield from _block("syncs", [line for use in graph.syncs for line in _sync(use)] or ["none"])
     if graph.passes:
         yield from _block("passes", list(_passes(graph.passes)))
+
+
+def _for_all_sizes(found: SizedFigures, sizes: str) -> Iterator[str]:
+    """Expressions of the sizes, and what has none."""
+    known = {
+        "groups": found.groups,
+        "bytes": found.dram_bytes,
+        "bytes read": found.read_bytes,
+        "bytes written": found.written_bytes,
+        "operations": found.operations,
+        "workspace bytes": "" if found.workspace_bytes == "0" else found.workspace_bytes,
+    }
+    for name, text in known.items():
+        if text:
+            bound = name.startswith("bytes") and not found.exact
+            yield f"{name} {'<=' if bound else '='} {text}"
+    missing = [name for name in ("bytes", "operations") if not known[name]]
+    if missing:
+        yield f"{' and '.join(missing)}: no expression was found; below at {sizes}"
+    yield from (f"bytes of {name} = {text}" for name, text in found.pointers.items() if text)
 
 
 def _moves(graph: GraphReport) -> Iterator[str]:

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-import tvm_ffi
 
 from ..saved_sizes import size_text
-from ..symbolic_shapes import Size, Sizes, symbols_of, value_of
+from ..symbolic_shapes import Size, symbols_of, value_of
 from .size_code import in_terms_of
 
 #: Positions of operands among the strides of a batch dimension.
@@ -25,12 +24,6 @@ _PLACES = {"a": 0, "b": 1, "out": 2, "residual": 2}
 def is_open(text: str) -> bool:
     """Whether attributes (JSON) have expressions of sizes."""
     return any(_texts(value) for key, value in json.loads(text).items() if key not in _NAMES)
-
-
-def in_numbers(text: str, sizes: Sizes) -> str:
-    """Attributes for some sizes, as the operator takes them."""
-    names, shape = ",".join(sizes), tvm_ffi.Shape(tuple(sizes.values()))
-    return str(tvm_ffi.get_global_func("uir.library.in_numbers")("uir.library.attrs", text, names, shape))
 
 
 @attrs.frozen

@@ -11,12 +11,13 @@ import attrs
 from ...export.device_program import HostProgram, KernelStep, LibraryStep
 from ...export.files import identifiers, input_files, output_files
 from ...export.kinds import ProjectKind
-from ...export.open_library import SizedProduct, convolution_shapes, in_numbers, is_open, plus, times
+from ...export.open_library import SizedProduct, convolution_shapes, is_open, plus, times
 from ...export.program_names import ProgramNames
 from ...export.program_text import Dialect, contiguous, files, launched, model, wrapped
 from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...library.sized import in_numbers
 from ...symbolic_shapes import Size
 from . import project_names
 from .aclnn import Operand, convolution, products
@@ -160,7 +161,7 @@ def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
         return _product(step, names)
     assert step.kind == "conv2d", step
-    conv = convolution(Conv2dAttrs.from_json(in_numbers(step.attrs, names.program.open.usual)))
+    conv = convolution(Conv2dAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual)))
     shapes = convolution_shapes(step.attrs) if is_open(step.attrs) else conv.shapes
     views = []
     for buffer, shape in zip((*step.operands, step.result), shapes, strict=True):
@@ -178,7 +179,7 @@ def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
 
 
 def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
-    attributes = MatmulAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
+    attributes = MatmulAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
     calls = products(attributes)  # refuses what the library's table does not allow
     if is_open(step.attrs):
         return _sized_product(step, names)

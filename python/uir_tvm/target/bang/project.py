@@ -14,12 +14,13 @@ from ... import hardware
 from ...export.device_program import HostProgram, KernelStep, LibraryStep
 from ...export.files import identifiers, input_files, output_files
 from ...export.kinds import ProjectKind
-from ...export.open_library import SizedProduct, convolution_shapes, in_numbers, is_open
+from ...export.open_library import SizedProduct, convolution_shapes, is_open
 from ...export.program_names import ProgramNames
 from ...export.program_text import Dialect, files, launched, model, wrapped
 from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...library.sized import in_numbers
 from ...symbolic_shapes import Size
 from . import project_names
 from .toolkit import CNCC
@@ -109,7 +110,7 @@ def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
         return _product(step, names)
     assert step.kind == "conv2d", step
-    conv = Conv2dAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
+    conv = Conv2dAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
     above, left, below, right = conv.padding
     assert (above, left) == (below, right) and not conv.bias and conv.residual == "none", conv
     buffers = (*step.operands, step.result)
@@ -125,7 +126,7 @@ def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
 
 
 def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
-    attributes = MatmulAttrs.from_json(in_numbers(step.attrs, names.program.open.usual))
+    attributes = MatmulAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
     rows = tvm_ffi.get_global_func("uir.library.bang.product")(attributes.to_json())
     if is_open(step.attrs):
         product = SizedProduct.of(step.attrs)
