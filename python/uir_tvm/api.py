@@ -29,7 +29,7 @@ from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
-from .model_library import build_library, for_projects, info_of, specs_of
+from .model_library import build_library, info_of, specs_of, with_calls
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
@@ -232,7 +232,7 @@ def _compile_sized(
             if options.faults == "raise" and is_own_fault(error):
                 raise
             if program.space.found:
-                raise needs_numbers(program.space) from error
+                raise needs_numbers(program.space.found) from error
             program.leave(error)
             return alone()
         seconds = dict(program.executable.info.seconds)
@@ -264,9 +264,7 @@ def _compile_whole(
     planned = time.perf_counter()
     with pipeline.recording(options) as records, pipeline.knowing(program.whole.kernels.records):
         library = build_library(lowered, spec.target, records, options)
-    kernels = tuple(info_of(record) for record in records.values())
-    if projects:
-        kernels = tuple(for_projects(kernel, lowered) for kernel in kernels)
+    kernels = tuple(with_calls(info_of(record), lowered, projects) for record in records.values())
     given = graph.inputs[: len(graph.inputs) - len(graph.state)]
     info = ModelInfo(
         name=label,
@@ -366,9 +364,8 @@ def _compile(
 
     with pipeline.recording(options, kernel_done) as records:
         library = timed("kernels", lambda: build_library(lowered, spec.target, records, options))
-    kernels = tuple(info_of(r) for r in records.values())
-    if spec.spec.kind in export.PROJECTS:
-        kernels = tuple(for_projects(kernel, lowered) for kernel in kernels)
+    projects = spec.spec.kind in export.PROJECTS
+    kernels = tuple(with_calls(info_of(record), lowered, projects) for record in records.values())
     info = ModelInfo(
         name=label,
         target=spec.name,

@@ -327,8 +327,15 @@ def inspect(
         emit(ctx, whole, lambda: print_specialized(whole))
         return
     # of a file for all sizes its kernels are shown with their symbols, unless sizes are said
-    wholes: tuple[Any, ...] = () if sizes or explain or modelled else getattr(looked_at, "wholes", ())
-    exe = wholes[0].executable if len(wholes) == 1 else chosen(looked_at, sizes)
+    wholes: tuple[Any, ...] = () if modelled else getattr(looked_at, "wholes", ())
+    if explain and len(wholes) == 1 and not looked_at.specializations:
+        from .explain import explain as explained
+
+        exe, numbers = looked_at.whole_at(sizes_of(sizes))
+        _check_kernel(exe, kernel)
+        emit_explanation(ctx, explained(exe, kernel, numbers))
+        return
+    exe = wholes[0].executable if len(wholes) == 1 and not sizes else chosen(looked_at, sizes)
     if explain:
         from .explain import explain as explained
 

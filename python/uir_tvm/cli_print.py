@@ -142,6 +142,10 @@ def print_specialized(report: dict[str, Any]) -> None:
             f"{program['kernels_for_all_sizes']} kernels, {program['library']} library operators"
         )
         OUT.print(text, markup=False, highlight=False)
+        figures = program.get("figures") or {}
+        for key, what in (("bytes", "bytes moved"), ("library_operations", "operations of the library")):
+            if figures.get(key):
+                OUT.print(f"  {what} = {figures[key]}", markup=False, highlight=False, soft_wrap=True)
         for row in later:
             text = f"  {row['kernel']} is compiled for the sizes of a call: {row['reason'].splitlines()[0]}"
             OUT.print(text, style="yellow", markup=False, highlight=False)

@@ -13,7 +13,7 @@ from .errors import UirError, last_line
 from .frontend.relax_symbols import OpenKernel
 from .igraph.space import Size
 from .igraph.tir_sizes import MOST, sizes_of
-from .model_library import build_library, for_projects, info_of
+from .model_library import build_library, info_of, with_calls
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .runtime.executable import Executable
@@ -75,7 +75,7 @@ class KernelPrograms(StoredPrograms):
             self.why_not = error.what if isinstance(error, UirError) else last_line(error)
 
     def _made(self) -> StoredProgram:
-        from . import autoload, kernel_graph, threads
+        from . import autoload, export, kernel_graph, threads
         from .frontend.from_kernel import open_module
 
         autoload.register()
@@ -91,12 +91,13 @@ class KernelPrograms(StoredPrograms):
             raise record.refusal.error
         with pipeline.recording(self._options) as records, pipeline.knowing({name: record}):
             library = build_library(kernel_graph.vm_passes(target)(mod), target, records, self._options)
+        projects = self._spec.spec.kind in export.PROJECTS
         info = ModelInfo(
             name=self._label,
             target=self._spec.name,
             inputs=self._specs("in", "inout"),
             outputs=self._specs("out"),
-            kernels=tuple(for_projects(info_of(each), mod) for each in records.values()),
+            kernels=tuple(with_calls(info_of(each), mod, projects) for each in records.values()),
             graph={},
             seconds={"kernels": time.perf_counter() - start},
             relax=mod["main"].script(),

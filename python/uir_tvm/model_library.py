@@ -109,21 +109,32 @@ def specs_of(graph: KernelGraph, initial: Sequence[tvm.runtime.Tensor]) -> tuple
     return tuple(attrs.evolve(spec, zeros=is_zeros(value)) for spec, value in rows)
 
 
-def for_projects(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
-    """A kernel with what projects need of its function.
+def with_calls(kernel: KernelInfo, mod: tvm.IRModule, projects: bool) -> KernelInfo:
+    """A kernel with what is known of its function.
 
-    Of one that the device does not take that is its C; of one with sizes the shapes of its tensors, from
-    which a
-    call learns them: ``shapes``, a name or a number for each dimension, None for any other expression.
+    Parameters
+    ----------
+    projects : bool
+        Whether its target has projects: of a kernel that the device does not take they need its C.
+
+    Returns
+    -------
+    KernelInfo
+        Of one with open sizes the shapes of its tensors too, from which a call learns the sizes: ``shapes``,
+        a name or a number for each dimension, None for any other expression.
     """
     from .export.host_code import host_code
 
-    if kernel.fallback:
-        return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
-    if not kernel.code.get("sizes"):
+    if kernel.name not in {variable.name_hint for variable in mod.get_global_vars()}:
         return kernel
-    params = [param for param in mod[kernel.name].params if tirx.buffer.is_buffer_var(param)]
+    func = mod[kernel.name]
+    if kernel.fallback:
+        code = {"host": host_code(func, kernel.name)} if projects else {}
+        return attrs.evolve(kernel, code={**kernel.code, **code}) if code else kernel
+    params = [param for param in func.params if tirx.buffer.is_buffer_var(param)]
     shapes = [[_dimension(dim) for dim in param.shape] for param in params]
+    if all(isinstance(dim, int) for shape in shapes for dim in shape):
+        return kernel
     return attrs.evolve(kernel, code={**kernel.code, "shapes": shapes})
 
 

@@ -107,6 +107,37 @@ def substituted(size: Size, sizes: Sizes) -> Size:
     return _NAME.sub(lambda found: str(sizes.get(found.group(), found.group())), size)
 
 
+def in_terms_of(size: Size, values: Mapping[str, Size]) -> Size:
+    """A size with sizes, as text, in the place of its symbols, and no needless parentheses."""
+    if isinstance(size, int):
+        return size
+    node = _Substituted({name: parsed(str(value)) for name, value in values.items()}).visit(
+        ast.parse(size, mode="eval").body
+    )
+    text = ast.unparse(node)
+    return int(text) if text.isdecimal() else text
+
+
+class _Substituted(ast.NodeTransformer):
+    """Names by expressions, and quotients of affine expressions by whole ones."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.args = [self.visit(arg) for arg in node.args]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div):
+            node.op = ast.FloorDiv()
+        return node
+
+
 def _solved(size: str, number: int) -> int | None:
     """The one symbol of ``a*n + b`` where that is a number; None where no whole number solves it."""
     (name,) = symbols_of(size)

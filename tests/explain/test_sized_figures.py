@@ -83,6 +83,16 @@ DOMAIN = SizedDomain((var("n") + 3) // 4, Space({"n": Size("n", 0, 100)}))
         ([Axis(4, 1)], {"k": 3}, "12*((n + 3) / 4)"),
         # two loops walk one axis
         ([Axis(2, 1, (), (affine(11) - 2 * var("j") - 6 * var("k"),))], {"j": 3, "k": 2}, "11*((n + 3) / 4)"),
+        # units beyond the tiles have no row, and those of one loop go with them
+        (
+            [
+                Axis(1, 1, (), ((var("n") + 7) // 8 - var("pid"),)),
+                Axis(8, 1, (), (var("n") - 8 * var("pid"),)),
+            ],
+            {},
+            "n",
+        ),
+        ([Axis(1, 1, (), (var("n") - var("pid"),)), Axis(8, 1)], {}, None),
         # the loop's rounds end before the size does, or overlap, or another axis has the variable too
         ([Axis(4, 1, (), (var("n") - 4 * var("k"),))], {"k": 3}, None),
         ([Axis(4, 1, (), (var("n") - 2 * var("pid"),))], {}, None),

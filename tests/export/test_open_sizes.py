@@ -26,7 +26,7 @@ def test_a_kernel_s_sizes_are_dimensions_of_its_tensors_or_products() -> None:
 
 def test_a_size_that_no_dimension_has() -> None:
     code = {"sizes": [{"name": "s0_times_s1", **SIZE}], "shapes": [["s0", None]]}
-    with pytest.raises(ExportError, match="size s1 of a kernel") as error:
+    with pytest.raises(ExportError, match="size s0_times_s1 of a kernel") as error:
         launch_values(code, [("b", "2*n")])
     assert error.value.need and "--size" in error.value.remedy
 

@@ -90,9 +90,15 @@ def test_the_command_line(tmp_path: pathlib.Path) -> None:
     kernels = run("inspect", out, "--size", "x_0=5")["kernel_list"]
     text = run("inspect", out, "--kernel", kernels[0]["kernel"], "--stage", "igraph")["igraph"]
     assert "size" in text
-    assert run("inspect", out, "--explain", "--size", "x_0=5", code=10)["error"] == "NotCompiledError"
+    explained = run("inspect", out, "--explain", "--size", "x_0=5")
+    assert explained["symbols"]["sizes"] == {"x_0": 5} and explained["symbols"]["input_bytes"] == "256*x_0"
+    assert {work["name"].split()[2] for work in explained["library"]} == {"5x64x64"}
+    assert run("inspect", out, "--explain")["symbols"]["sizes"]["x_0"] > 5
+    assert "1 <= x_0" in run("inspect", out, "--explain", "--size", "x_0=0", code=10)["need"]
+    assert run("inspect", out, "--explain", "--size", "y_0=5", code=10)["error"] == "ShapeError"
     shown = CliRunner().invoke(main, ["inspect", str(out)]).output
     assert "for all sizes with 1 <= x_0 <= 512" in " ".join(shown.split())
+    assert "bytes moved = " in shown and "*x_0" in shown
 
 
 def test_onnx_and_relax(tmp_path: pathlib.Path) -> None:

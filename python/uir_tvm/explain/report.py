@@ -17,14 +17,17 @@ from ..igraph.nodes import HardwareModel, IGraph
 from ..igraph.parser import parse_igraph
 from ..optimize.split import num_phases
 from ..refusal import Attempt
+from ..symbolic_shapes import Size, Sizes, value_of
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic
 from .at_sizes import at_sizes
+from .call_sizes import sizes_at_call
 from .library_traffic import LibraryWork, library_work
 from .memory_peaks import MemoryUse, memory
 from .pass_savings import PassEffect, pass_effects
 from .plain import plain
+from .program_figures import ProgramFigures, graph_at, program_figures
 from .roofline import Roofline, roofline
 from .sized_figures import SizedFigures, sized_figures
 from .syncs import SyncUse, syncs
@@ -116,6 +119,8 @@ class Explanation:
         Every pair of neighbours in the kernel graph, by reason.
     rates : Rates
         What times were modelled with.
+    symbols : ProgramFigures or None
+        Of a program with open sizes: what holds for all of them, and those at which all else is told.
     """
 
     model: str
@@ -124,6 +129,7 @@ class Explanation:
     library: tuple[LibraryWork, ...]
     borders: tuple[Border, ...]
     rates: Rates
+    symbols: ProgramFigures | None = None
 
     @property
     def modelled_seconds(self) -> float | None:
@@ -204,7 +210,7 @@ def explain_text(text: str) -> Explanation:
     return Explanation(str(graph.name), str(graph.hardware.name), (kernel,), (), (), rates)
 
 
-def explain(exe: Any, kernel: str | None = None) -> Explanation:
+def explain(exe: Any, kernel: str | None = None, sizes: Sizes | None = None) -> Explanation:
     """What a compiled or loaded model does.
 
     Parameters
@@ -212,6 +218,8 @@ def explain(exe: Any, kernel: str | None = None) -> Explanation:
     exe : Executable
     kernel : str, optional
         One kernel alone, with its borders.
+    sizes : mapping of str to int, optional
+        Of an executable that serves all sizes: those at which figures are told.
 
     Raises
     ------
@@ -223,6 +231,9 @@ def explain(exe: Any, kernel: str | None = None) -> Explanation:
     graph: Mapping[str, Any] | None = None
     if exe.kernel_graph is not None:
         graph = json.loads(exe.kernel_graph.to_json())
+    whole, symbols = graph, None
+    if graph is not None and sizes:
+        symbols, graph = program_figures(graph, sizes), graph_at(graph, sizes)
     calls = Counter(node_name(node) for node in graph["nodes"]) if graph is not None else Counter()
     infos = [info for info in exe.info.kernels if kernel in (None, info.name)]
     if kernel is not None and not infos:
@@ -232,7 +243,8 @@ def explain(exe: Any, kernel: str | None = None) -> Explanation:
     rates = rates_of(next((g.hardware for g in graphs if g is not None), None) or _hardware(exe.info.target))
     reports = []
     for info, text, parsed in zip(infos, texts, graphs, strict=True):
-        report = None if parsed is None else explain_graph(parsed, rates, pass_effects(text))
+        values = {} if parsed is None else _sizes_of(exe, info, parsed, whole)
+        report = None if parsed is None else _explained(parsed, rates, pass_effects(text), values, sizes)
         count = calls[info.name] if graph is not None else 1
         tried = tuple(Attempt(**attempt) for attempt in info.attempts)
         reports.append(KernelReport(info.name, info.hero, info.recipe, count, report, info.fallback, tried))
@@ -241,7 +253,38 @@ def explain(exe: Any, kernel: str | None = None) -> Explanation:
     if kernel is not None:
         found = tuple(b for b in found if kernel in (b.producer, b.consumer))
     library = library_work(graph, rates) if graph is not None and kernel is None else ()
-    return Explanation(exe.info.name, exe.info.target, tuple(reports), library, found, rates)
+    return Explanation(exe.info.name, exe.info.target, tuple(reports), library, found, rates, symbols)
+
+
+def _sizes_of(exe: Any, info: Any, graph: IGraph, whole: Mapping[str, Any] | None) -> dict[str, Size | None]:
+    """What a kernel's own sizes are in terms of the program's; nothing where its calls differ in that."""
+    if not graph.sizes or "shapes" not in info.code:
+        return {}
+    calls = [[spec.shape for spec in (*exe.info.inputs, *exe.info.outputs)]]
+    if whole is not None:
+        tensors = {tensor["name"]: tensor["shape"] for tensor in whole["tensors"]}
+        mine = [node for node in whole["nodes"] if node_name(node) == info.name]
+        calls = [[tensors[name] for name in (*node["inputs"], *node["outputs"])] for node in mine]
+    names, own = [str(size.name) for size in graph.sizes], info.code["shapes"]
+    found = [sizes_at_call(names, own, shapes) for shapes in calls]
+    return found[0] if found and all(row == found[0] for row in found) else {}
+
+
+def _explained(
+    graph: IGraph,
+    rates: Rates,
+    passes: tuple[PassEffect, ...],
+    values: Mapping[str, Size | None],
+    sizes: Sizes | None,
+) -> GraphReport:
+    """A kernel of a program; where the program's sizes say its own, in terms of these."""
+    known = {name: value for name, value in values.items() if value is not None}
+    if not known or len(known) < len(values) or not sizes:
+        return explain_graph(graph, rates, passes)
+    numbers = {name: value_of(value, sizes) for name, value in known.items()}
+    report = explain_graph(graph, rates, passes, numbers)
+    assert report.symbols is not None
+    return attrs.evolve(report, symbols=report.symbols.in_terms_of(known), sizes=sizes)
 
 
 def _hardware(target: str) -> HardwareModel:

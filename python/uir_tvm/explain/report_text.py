@@ -10,6 +10,7 @@ from ..hardware.rates import Rate, Rates
 from ..igraph.iops import WORK
 from ..refusal import Attempt
 from .pass_savings import Figure, PassEffect
+from .program_figures import ProgramFigures
 from .report import Explanation, GraphReport, KernelReport
 from .sized_figures import SizedFigures
 from .syncs import SyncUse
@@ -134,7 +135,11 @@ def _rates(rates: Rates) -> Iterator[str]:
 
 def _summary(explanation: Explanation) -> Iterator[str]:
     whole = explanation.modelled_seconds
-    yield f"{explanation.model} on {explanation.target}: modelled {seconds_text(whole)}"
+    symbols = explanation.symbols
+    at = "" if symbols is None else ", at " + ", ".join(f"{n} = {size}" for n, size in symbols.sizes.items())
+    yield f"{explanation.model} on {explanation.target}: modelled {seconds_text(whole)}{at}"
+    if symbols is not None:
+        yield from _block("any size", list(_program(symbols)))
     rows: list[tuple[float, Sequence[str]]] = []
     for kernel in explanation.kernels:
         rows.append((kernel.modelled_seconds or -1.0, _kernel_row(kernel, whole)))
@@ -252,6 +257,18 @@ def _for_all_sizes(found: SizedFigures, sizes: str) -> Iterator[str]:
     if missing:
         yield f"{' and '.join(missing)}: no expression was found; below at {sizes}"
     yield from (f"bytes of {name} = {text}" for name, text in found.pointers.items() if text)
+
+
+def _program(found: ProgramFigures) -> Iterator[str]:
+    """What a program moves and computes for all of its sizes."""
+    rows = {
+        "bytes": found.bytes,
+        "bytes of inputs": found.input_bytes,
+        "bytes of outputs": found.output_bytes,
+        "operations of the library": found.library_operations,
+    }
+    yield from (f"{name} = {text}" for name, text in rows.items() if text and text != "0")
+    yield f"bytes of weights = {found.weight_bytes}"
 
 
 def _moves(graph: GraphReport) -> Iterator[str]:

@@ -2,12 +2,13 @@
 """How many elements, as an expression of a graph's sizes: sums over units and loops in closed form.
 
 A tile of ``T`` rows of which those before ``n - T*pid`` hold data has ``clamp(n - T*pid, 0, T)`` of them.
-Over ``E`` units that adds up to ``clamp(n, 0, T*E)``, which is ``n`` where there are enough units. Each variable goes
-by one step of this rule; what it does not reach has no expression here, and is told at numbers.
+Over ``E`` units that adds up to ``clamp(n, 0, T*E)``, which is ``n`` where there are enough units. Each
+variable goes by one step of this rule; what it does not reach has no expression here, and is told at numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -63,7 +64,9 @@ class SizedDomain:
         left: dict[str, Affine] = {name: affine(count) for name, count in extents.items()}
         left[PID] = self.units
         found = affine(1)
-        for axis in axes:
+        for axis in sorted(axes, key=lambda axis: axis.extent > 1):
+            if every == 1 and self._holds_units(axis, left):
+                continue
             length = self._length(axis, left, every)
             if length is None:
                 return None
@@ -74,7 +77,33 @@ class SizedDomain:
             left[PID] = left[PID] // every
         for count in left.values():
             found = found * count
+        return self._tidied(found)
+
+    def _tidied(self, value: Affine) -> Affine:
+        """The same without quotients that leave nothing: of sizes that are multiples of a number."""
+        found = affine(int(value.constant))
+        for term in value.terms:
+            whole = term.kind == "floordiv" and term.coeff % term.divisor == 0
+            if whole and self.space.is_multiple(term.argument, int(term.divisor)):
+                found = found + term.argument * (int(term.coeff) // int(term.divisor))
+            else:
+                found = found + term.expr
         return found
+
+    def _holds_units(self, axis: Axis, left: dict[str, Affine]) -> bool:
+        """Whether an axis of one position says how many values of a variable take part, which are left."""
+        if axis.extent != 1 or axis.lower or len(axis.upper) != 1:
+            return False
+        (bound,) = axis.upper
+        for name in set(bound.variables()) & set(left):
+            some = bound.without({name})
+            rest = set(some.variables()) & set(left)
+            if bound.is_linear_in(name) and bound.coefficient(name) == -1 and not rest:
+                if not self._within(some, left[name]):
+                    return False
+                left[name] = some
+                return True
+        return False
 
     def _length(self, axis: Axis, left: dict[str, Affine], every: int) -> Affine | None:
         """The lengths of an axis, summed over its variables, which are `left` no more."""
@@ -115,7 +144,13 @@ class SizedDomain:
             return sizes_positive and all(
                 part >= 0 for part in (value.constant, *(t.coeff for t in value.terms))
             )
-        return self.space.range(value)[0] >= 0 or self.space.range(_in_remainders(value))[0] >= 0
+        if self.space.range(value)[0] >= 0:
+            return True
+        # a whole number is at least 0 where so many of it are more than that many below
+        times = math.lcm(
+            *(t.divisor // math.gcd(t.divisor, t.coeff) for t in value.terms if t.kind == "floordiv")
+        )
+        return self.space.range(_in_remainders(value * times))[0] > -times
 
 
 def _in_remainders(value: Affine) -> Affine:

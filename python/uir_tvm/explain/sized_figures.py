@@ -12,12 +12,11 @@ from ..igraph.affine import Affine, affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import WORK
 from ..igraph.nodes import IGraph, IPointer
+from ..symbolic_shapes import Size, in_terms_of
 from ..verify.access import Access, GraphFacts, Step
 from ..verify.region import Region
+from .size_polynomials import polynomial, text_of
 from .sized_counts import SizedDomain
-
-#: What has no expression: a sum that no rule reaches.
-UNKNOWN = ""
 
 
 @attrs.frozen
@@ -49,6 +48,21 @@ class SizedFigures:
     workspace_bytes: str
     exact: bool
 
+    def in_terms_of(self, values: Mapping[str, Size]) -> SizedFigures:
+        """The same with what the sizes are at a call, in terms of other sizes."""
+
+        def put(text: str) -> str:
+            if not text:
+                return text
+            said = str(in_terms_of(text, values))
+            return text_of(polynomial(said)) or said
+
+        fields = attrs.asdict(self)
+        pointers = {name: put(text) for name, text in fields.pop("pointers").items()}
+        exact = fields.pop("exact")
+        texts = {name: put(text) for name, text in fields.items()}
+        return SizedFigures(**texts, pointers=pointers, exact=exact)
+
 
 def sized_figures(graph: IGraph) -> SizedFigures | None:
     """The figures of a graph with sizes; None of one without."""
@@ -68,11 +82,6 @@ def sized_figures(graph: IGraph) -> SizedFigures | None:
         text_of(_sum(map(_bytes, own))),
         counts.exact,
     )
-
-
-def text_of(value: Affine | None) -> str:
-    """An expression as Python writes it; `UNKNOWN` for none."""
-    return UNKNOWN if value is None else str(value).replace(" / ", " // ")
 
 
 def _bytes(pointer: IPointer) -> Affine | None:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..symbolic_shapes import Size
+from ..symbolic_shapes import Size, in_terms_of
 from .device_program import WORKING, Buffer, KernelStep
 from .open_sizes import OpenSizes
-from .size_code import in_terms_of
 
 
 class KernelCall:

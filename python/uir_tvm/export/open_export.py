@@ -13,9 +13,9 @@ from ..runtime.executable import Executable
 from ..runtime.specialized import SpecializedExecutable
 from ..runtime.stored_programs import StoredProgram
 from ..runtime.tensors import check_inputs, random_inputs
-from ..symbolic_shapes import Sizes, sizes_text
+from ..symbolic_shapes import Sizes, in_terms_of, sizes_text
 from .open_sizes import OpenSizes
-from .size_code import condition_code, in_terms_of
+from .size_code import condition_code
 
 #: What a project is that takes no sizes at a run.
 _ALONE = "compile the model for the sizes of the project (uir compile --size NAME=37), and export that"

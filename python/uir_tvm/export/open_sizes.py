@@ -11,10 +11,10 @@ import attrs
 import tvm
 
 from ..errors import ExportError
-from ..igraph.tir_sizes import MOST, TIMES
+from ..explain.call_sizes import sizes_at_call
+from ..igraph.tir_sizes import MOST
 from ..saved_sizes import holds
-from ..symbolic_shapes import Size, Sizes, symbols_of, value_of
-from .size_code import in_terms_of
+from ..symbolic_shapes import Size, Sizes, value_of
 
 #: What sizes to check with are tried of, in the order of the usual sizes: comparisons stay as they are.
 _SMALL = (5, 7, 11, 13, 17, 19, 23)
@@ -97,21 +97,12 @@ def launch_values(code: Mapping[str, Any], shapes: Sequence[Sequence[Size]]) -> 
     sizes = [row["name"] for row in code.get("sizes", ())]
     if not sizes:
         return {}
-    known: dict[str, Size] = {}
-    for names, shape in zip(code.get("shapes", ()), shapes, strict=False):
-        for name, size in zip(names, shape, strict=True):
-            if isinstance(name, str):
-                known.setdefault(name, size)
-    found: dict[str, Size] = {}
-    for name in sizes:
-        factors = [name] if name in known else name.split(TIMES)
-        missing = [factor for factor in factors if factor not in known]
-        if missing:
-            raise ExportError(
-                f"Nothing says what the size {missing[0]} of a kernel is at a call.",
-                need="a tensor with a dimension that is just this size",
-                remedy="compile the model again, or for the sizes of the project: --size NAME=37",
-            )
-        product = in_terms_of(" * ".join(factors), {factor: known[factor] for factor in factors})
-        found[name] = product if symbols_of(product) else value_of(product, {})
-    return found
+    found = sizes_at_call(sizes, code.get("shapes", ()), shapes)
+    missing = [name for name, size in found.items() if size is None]
+    if missing:
+        raise ExportError(
+            f"Nothing says what the size {missing[0]} of a kernel is at a call.",
+            need="tensors with dimensions that are just this size, or its factors",
+            remedy="compile the model again, or for the sizes of the project: --size NAME=37",
+        )
+    return {name: size for name, size in found.items() if size is not None}

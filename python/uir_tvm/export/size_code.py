@@ -72,37 +72,6 @@ def condition_code(text: str, names: Mapping[str, str]) -> str:
     return _truth(parsed(text), names, text)
 
 
-def in_terms_of(size: Size, values: Mapping[str, Size]) -> Size:
-    """A size with sizes, as text, in the place of its symbols, and no needless parentheses."""
-    if isinstance(size, int):
-        return size
-    node = _Substituted({name: parsed(str(value)) for name, value in values.items()}).visit(
-        ast.parse(size, mode="eval").body
-    )
-    text = ast.unparse(node)
-    return int(text) if text.isdecimal() else text
-
-
-class _Substituted(ast.NodeTransformer):
-    """Names by expressions, and quotients of affine expressions by whole ones."""
-
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.values.get(node.id, node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        node.args = [self.visit(arg) for arg in node.args]
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Div):
-            node.op = ast.FloorDiv()
-        return node
-
-
 def _code(node: ast.expr, names: Mapping[str, str], text: str) -> tuple[str, int]:
     """The text of a node, and how tightly it binds."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):

@@ -120,8 +120,7 @@ def _alone(exe: Executable) -> Executable:
             error.what,
             need=error.need,
             limit=error.limit,
-            remedy="export it without sizes: the project takes them when it runs; or compile the model for "
-            "these (uir compile --size NAME=37), and export that",
+            remedy=f"export it without sizes: the project takes them when it runs; or {error.remedy}",
         ) from error
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArtifactError, NotCompiledError
+from ..errors import ArtifactError, NotCompiledError, SizeError
+from ..saved_sizes import holds
 from ..shared_constants import SharedConstants, sharing
-from ..symbolic_shapes import OpenSignature, Sizes
+from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
 from .executable import Executable
 from .model_info import ModelInfo
 from .model_stages import AheadOfTime, Paths, StagedCall, start_of
@@ -22,7 +23,7 @@ from .not_compiled import by_shape, not_one, nothing_to_save
 from .open_inputs import Key, key_of_shapes
 from .specialization import Specialization
 from .stored_programs import StoredProgram, StoredPrograms, as_stored
-from .symbolic_programs import SizedProgram, SymbolicPrograms
+from .symbolic_programs import SizedProgram, SymbolicPrograms, needs_numbers
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
@@ -156,6 +157,39 @@ class AheadOfCalls:
         if self.wholes and set(sizes) == set(self.signature.symbols):
             return self._ahead(self.signature.shapes(sizes), "for all sizes", alone=False)
         raise not_one(self.info.name, self.signature, sizes, self._there(), len(found))
+
+    def whole_at(self, sizes: Sizes) -> tuple[Executable, dict[str, int]]:
+        """The executable of the one program that serves all sizes, and sizes to tell its figures at.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int
+            Some of the symbols; others have their usual sizes.
+
+        Raises
+        ------
+        ShapeError
+            A name that is no symbol.
+        SizeError
+            Sizes that the program does not serve.
+        OpenSizeError
+            It finds sizes while it runs.
+        """
+        self.signature.known(sizes)
+        self.signature.check(sizes)
+        (program,) = self.wholes
+        if found := program.executable.info.graph.get("found"):
+            raise needs_numbers(found)
+        numbers = {**program.usual, **sizes}
+        broken = next((text for text in program.conditions if not holds(text, numbers)), "")
+        if broken:
+            raise SizeError(
+                f"`{self.info.name}` does not serve {sizes_text(numbers)}.",
+                need=broken,
+                limit=" and ".join(program.conditions),
+                remedy="say other sizes: " + " ".join(f"--size {name}=..." for name in program.symbols),
+            )
+        return program.executable, numbers
 
     def _there(self) -> list[str]:
         """What there is code for."""

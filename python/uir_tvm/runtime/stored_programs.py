@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,19 @@ class StoredProgram:
             "library": self.counts["library"],
             "kernels_by_sizes": later,
             "variants": conditions_of(self.executable.info.kernels),
+            "figures": figures_of(self.executable, self.usual),
         }
+
+
+def figures_of(executable: Executable, usual: Sizes) -> dict[str, Any]:
+    """What a program moves and computes, for all of its sizes; empty of one kernel, which has no graph."""
+    if executable.kernel_graph is None:
+        return {}
+    from ..explain.plain import plain
+    from ..explain.program_figures import program_figures
+
+    found: dict[str, Any] = plain(program_figures(json.loads(executable.kernel_graph.to_json()), usual))
+    return found
 
 
 class StoredPrograms:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -119,7 +119,13 @@ class SymbolicProgram:
                 for name, record in self.whole.kernels.records.items()
                 if record.variants
             },
+            **({} if self.executable is None else {"figures": self._figures(self.executable)}),
         }
+
+    def _figures(self, executable: Executable) -> dict[str, Any]:
+        from .stored_programs import figures_of  # which asks for this module
+
+        return figures_of(executable, {name: self.space.representatives[name] for name in self.space.symbols})
 
 
 @attrs.frozen(eq=False)
@@ -141,7 +147,7 @@ class SizedProgram:
             It finds sizes while it runs.
         """
         if self.program.space.found:
-            raise needs_numbers(self.program.space)
+            raise needs_numbers(self.program.space.found)
         made: GroupedProgram = self.program.grouped.at(self.program.space, self.sizes)
         return made
 
@@ -339,10 +345,10 @@ def _usual(model: OpenModel) -> Iterator[Sizes]:
             continue
 
 
-def needs_numbers(space: SizeSpace) -> OpenSizeError:
+def needs_numbers(found: Iterable[str]) -> OpenSizeError:
     """The error of what needs numbers for a program that finds sizes."""
     return OpenSizeError(
-        f"The model finds {', '.join(space.found)} while it runs.",
+        f"The model finds {', '.join(found)} while it runs.",
         need="a number for every size",
         remedy="compute what decides them outside of the model, and pass it as an input",
     )
