@@ -320,7 +320,7 @@ def inspect(
             f"--stage {stage} needs --kernel NAME; `uir inspect {file}` lists the kernels."
         )
     # no code of a file that is only looked at is loaded; --modelled runs it
-    looked_at = look_at(file)
+    looked_at: Any = look_at(file)
     if not (explain or modelled or stage or kernel or sizes) and hasattr(looked_at, "find"):
         whole = looked_at.report()
         del whole["specializations"]

@@ -222,7 +222,7 @@ def sizes_of(pairs: tuple[str, ...], option: str = "--size") -> dict[str, int]:
     SizeError
         One is given twice.
     """
-    sizes = {}
+    sizes: dict[str, int] = {}
     for pair in (part for text in pairs for part in text.split(",")):
         name, _, text = pair.strip().partition("=")
         if not name or not text.isdigit():

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 from torch.export import Dim
-from tvm import relax
+from tvm import relax, te
 from uir_tvm import CompileOptions
 from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, NotCompiledError, OpenSizeError, SizeError
@@ -99,6 +99,29 @@ def test_the_command_line(tmp_path: pathlib.Path) -> None:
     shown = CliRunner().invoke(main, ["inspect", str(out)]).output
     assert "for all sizes with 1 <= x_0 <= 512" in " ".join(shown.split())
     assert "bytes moved = " in shown and "*x_0" in shown
+
+
+def test_sizes_that_do_not_say_which(tmp_path: pathlib.Path) -> None:
+    """One lacks, is out of its range, is given twice, is none: what, what is needed, what to do."""
+    b, n = tvm.tirx.Var("b", "int64"), tvm.tirx.Var("n", "int64")
+    x = te.placeholder((b, n, 8), name="x")
+    func = te.create_prim_func([x, te.compute((b, n, 8), lambda *at: te.exp(x[at]), "y")])
+    func = func.with_attr("uir.sizes", {"b": [1, 8, 1], "n": [4, 64, 4]})
+    out = uir_tvm.compile(func).save(tmp_path / "kernel.uir")
+    given = ("run", out, "--random")
+    assert run(*given, "--size", "b=2", "--size", "n=8")["outputs"][0]["shape"] == [2, 8, 8]
+    for sizes, error, what, need in (
+        (["b=2"], "NotCompiledError", "No number is given for n", "4 <= n <= 64"),
+        ([], "NotCompiledError", "No number is given for b and n", "1 <= b <= 8"),
+        (["b=9", "n=8"], "NotCompiledError", "without code for these shapes", "1 <= b <= 8"),
+        (["b=2", "n=6"], "NotCompiledError", "without code for these shapes", "n % 4 == 0"),
+        (["b=2", "b=3"], "SizeError", "b is given twice", "one number for each size"),
+        (["m=2"], "ShapeError", "no size 'm'", "one of b, n"),
+    ):
+        options = [word for size in sizes for word in ("--size", size)]
+        found = run(*given, *options, code=10)
+        assert found["error"] == error and what in found["what"], (sizes, found)
+        assert need in found["need"] and found["remedy"], (sizes, found)
 
 
 def test_onnx_and_relax(tmp_path: pathlib.Path) -> None:

@@ -206,8 +206,10 @@ def write_program(
         if path.is_file()
     }
     steps = list(program.steps())
-    counts = [sum(isinstance(step, kind) for step in steps) for kind in (KernelStep, LibraryStep, HostStep)]
-    return Project(directory, files, *counts, program.open.names)
+    launches, calls, on_host = (
+        sum(isinstance(step, kind) for step in steps) for kind in (KernelStep, LibraryStep, HostStep)
+    )
+    return Project(directory, files, launches, calls, on_host, program.open.names)
 
 
 def kind_of(exe: Executable | SpecializedExecutable) -> ProjectKind:

@@ -19,7 +19,7 @@ from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
 from .executable import Executable
 from .model_info import ModelInfo
 from .model_stages import AheadOfTime, Paths, StagedCall, start_of
-from .not_compiled import by_shape, not_one, nothing_to_save
+from .not_compiled import by_shape, lacking, not_one, nothing_to_save
 from .open_inputs import Key, key_of_shapes
 from .specialization import Specialization
 from .stored_programs import StoredProgram, StoredPrograms, as_stored
@@ -145,10 +145,10 @@ class AheadOfCalls:
 
         Raises
         ------
-        ShapeError
-            A name that is no symbol.
+        ShapeError, SizeError
+            A name that is no symbol, or a size outside of its range.
         NotCompiledError
-            None was made for them, or several were.
+            None was made for them, or several were; of what serves all sizes, some are not said.
         """
         self.signature.known(sizes)
         found = [each for each in self._whole.values() if sizes.items() <= each.sizes.items()]
@@ -156,6 +156,10 @@ class AheadOfCalls:
             return found[0]
         if self.wholes and set(sizes) == set(self.signature.symbols):
             return self._ahead(self.signature.shapes(sizes), "for all sizes", alone=False)
+        missing = [name for name in self.signature.symbols if name not in sizes]
+        if self.wholes and missing and not found:
+            self.signature.check(sizes)
+            raise lacking(self.info.name, missing, sizes, self._there())
         raise not_one(self.info.name, self.signature, sizes, self._there(), len(found))
 
     def whole_at(self, sizes: Sizes) -> tuple[Executable, dict[str, int]]:

@@ -37,6 +37,16 @@ def not_one(
     )
 
 
+def lacking(name: str, missing: Sequence[str], sizes: Sizes, there: Sequence[str]) -> NotCompiledError:
+    """A model that serves all sizes, where some are not said."""
+    return NotCompiledError(
+        f"No number is given for {' and '.join(missing)}, which `{name}` leaves open.",
+        need="one of " + "; ".join(there),
+        limit=f"given {sizes_text(sizes)}" if sizes else "",
+        remedy="say " + _options("--size", missing),
+    )
+
+
 def by_shape(name: str, signature: OpenSignature, why: Iterable[str]) -> NotCompiledError:
     """A model of which no code serves all sizes."""
     return NotCompiledError(
