@@ -120,7 +120,9 @@ def _graph_of(exe: Executable) -> Mapping[str, Any]:
     """The kernel graph as plain data; of one kernel the graph of its call."""
     if exe.kernel_graph is not None:
         return json.loads(exe.kernel_graph.to_json())  # type: ignore[no-any-return]
-    kernels = exe.info.kernels
+    # a project calls the kernel for all sizes, without its variants for some
+    variants = {row["kernel"] for kernel in exe.info.kernels for row in kernel.variants}
+    kernels = [kernel for kernel in exe.info.kernels if kernel.name not in variants]
     roles = [row["role"] for row in kernels[0].code.get("params", ())] if len(kernels) == 1 else []
     inputs, outputs = ([spec.name for spec in specs] for specs in (exe.info.inputs, exe.info.outputs))
     if roles != ["in"] * len(inputs) + ["out"] * len(outputs):
