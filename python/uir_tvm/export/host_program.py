@@ -24,7 +24,7 @@ from .device_program import (
     in_texts,
     plain_size,
 )
-from .kernel_call import KernelCall
+from .kernel_call import KernelLaunches
 from .open_sizes import OpenSizes, launch_values
 
 
@@ -74,7 +74,7 @@ def host_program(exe: Executable, sizes: OpenSizes | None = None) -> HostProgram
         operands = (*node["inputs"], *node["outputs"])
         code = kernels[node["kernel"]].code
         values = launch_values(code, [buffers[name].shape for name in operands])
-        call = KernelCall(code, operands, buffers, open_sizes, values)
+        call = KernelLaunches(code, operands, buffers, open_sizes, values)
         groups.append(NodeSteps(f"{title}: {node['kernel']}", call.steps(f"workspace_{number}_")))
         open_sizes = call.open
     inputs = tuple(zip(map(in_texts, exe.info.inputs), graph["inputs"], strict=True))

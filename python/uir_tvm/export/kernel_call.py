@@ -11,7 +11,7 @@ from .device_program import WORKING, Buffer, KernelStep
 from .open_sizes import OpenSizes
 
 
-class KernelCall:
+class KernelLaunches:
     """The launches of a kernel on some tensors.
 
     Parameters

@@ -9,7 +9,7 @@ from ..device.device_kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
 from .arena import Lifetime, plan
 from .device_program import INPUT, WORKING, Buffer, HostProgram, NodeSteps, in_texts
-from .kernel_call import KernelCall
+from .kernel_call import KernelLaunches
 from .open_sizes import OpenSizes
 
 
@@ -42,7 +42,7 @@ def kernel_program(
         inputs += [(spec, spec.name)] if reads else []
         outputs += [(spec, spec.name)] if writes else []
     operands = [spec.name for spec in tensors]
-    call = KernelCall(kernel.described(), operands, buffers, sizes, {size: size for size in names})
+    call = KernelLaunches(kernel.described(), operands, buffers, sizes, {size: size for size in names})
     steps = call.steps("workspace_")
     lifetimes = tuple(Lifetime(buffer.name, buffer.nbytes, 0, 1) for buffer in buffers.values())
     return HostProgram(
