@@ -20,9 +20,9 @@ from uir_tvm.tune.timed_places import (
     CALLS,
     LEAST_CALLS,
     Amid,
-    KernelCall,
     Modelled,
     Timed,
+    TimedCall,
     require,
 )
 from uir_tvm.verify.agreement import differences
@@ -51,7 +51,7 @@ def test_samples_are_means_of_enough_calls(target: str) -> None:
     task = subject(target)
     record = pipeline.compile_kernel(task.func, task.target, "relu")
     reference = reference_of(str(tvm.ir.save_json(task.func)), 0)
-    runner = Timed(KernelCall(record, task.func, task.target, reference.arguments, {}))
+    runner = Timed(TimedCall(record, task.func, task.target, reference.arguments, {}))
     called = runner.call()
     assert not called.faults
     assert len(called.results) == len(task.func.params)
@@ -64,7 +64,7 @@ def test_calls_on_a_cpu_come_after_other_work(monkeypatch: pytest.MonkeyPatch) -
     task = subject("uir-cpu")
     record = pipeline.compile_kernel(task.func, task.target, "relu")
     arguments = reference_of(str(tvm.ir.save_json(task.func)), 0).arguments
-    runner = Amid(KernelCall(record, task.func, task.target, arguments, {}))
+    runner = Amid(TimedCall(record, task.func, task.target, arguments, {}))
     runner.call()
     assert 0 < runner.sample(0.0) < 1
     read, *_, written = runner.tensors
@@ -89,14 +89,14 @@ def test_what_a_kernel_leaves_out_is_a_fault() -> None:
     task = subject("uir-bang:mlu590")
     record = pipeline.compile_kernel(task.func, task.target, "relu")
     arguments = arguments_of(task.func, 0)
-    whole = Modelled(KernelCall(record, task.func, task.target, arguments, {}))
+    whole = Modelled(TimedCall(record, task.func, task.target, arguments, {}))
     assert not whole.call().faults
     assert whole.sample(0.0) > 0
     assert whole.bound
     graph = record.optimized
     assert graph is not None
     half = attrs.evolve(record, products={**record.products, "source": _of_half_the_groups(graph)})
-    (fault,) = Modelled(KernelCall(half, task.func, task.target, arguments, {})).call().faults
+    (fault,) = Modelled(TimedCall(half, task.func, task.target, arguments, {})).call().faults
     assert "nothing wrote" in fault
 
 

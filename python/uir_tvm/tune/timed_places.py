@@ -67,7 +67,7 @@ class Called:
 
 
 @attrs.frozen(eq=False)
-class KernelCall:
+class TimedCall:
     """A compiled kernel and what it is called with; see `runner_of`."""
 
     record: KernelRecord
@@ -111,7 +111,7 @@ class Timed:
     modelled = False
     bound = ""
 
-    def __init__(self, given: KernelCall, like: Timed | None = None) -> None:
+    def __init__(self, given: TimedCall, like: Timed | None = None) -> None:
         place = registry.place_of(given.target)
         if place.device == "ext_dev":
             # whose memory that device is, a process settles once
@@ -147,7 +147,7 @@ class Amid(Timed):
     after the other may be slower there.
     """
 
-    def __init__(self, given: KernelCall, like: Timed | None = None) -> None:
+    def __init__(self, given: TimedCall, like: Timed | None = None) -> None:
         super().__init__(given, like)
         self.hardware = model_of_target(given.target)
         graph = given.record.optimized
@@ -181,7 +181,7 @@ class Modelled:
 
     modelled = True
 
-    def __init__(self, given: KernelCall, _like: Any = None) -> None:
+    def __init__(self, given: TimedCall, _like: Any = None) -> None:
         assert isinstance(given.record.lowered, DeviceKernel), given.record.name
         self.kernel, self.arguments, self.sizes = given.record.lowered, given.arguments, given.sizes
         self.ran: Ran | None = None
@@ -231,7 +231,7 @@ def runner_of(
     like : Runner, optional
         One of the same kernel at other sizes, whose code is taken.
     """
-    place, given = registry.place_of(target), KernelCall(record, func, target, arguments, sizes)
+    place, given = registry.place_of(target), TimedCall(record, func, target, arguments, sizes)
     if place.name == MODEL:
         return Modelled(given)
     return (Amid if place.device == "cpu" else Timed)(given, like)
