@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of sizes whose elements leave 31 and 63 bits, on every target: a kernel, or a refusal before it runs."""
+"""Sizes whose elements leave 31 and 63 bits, on every target: a kernel, or a refusal before it runs."""
 
 from __future__ import annotations
 
