@@ -14,12 +14,13 @@ import tvm
 import uir_tvm
 from tvm.s_tir import Schedule
 from uir_tvm import pipeline
+from uir_tvm.runtime import timed_places
+from uir_tvm.runtime.timed_places import Called
 from uir_tvm.schedule.annotations import PARALLEL
-from uir_tvm.tune import evaluate, timed_places
+from uir_tvm.tune import evaluate
 from uir_tvm.tune.evaluate import BUILDING, COMPARING, TIMING, run_in_turns, run_job
 from uir_tvm.tune.job import CRASHED, OK, REFUSED, WRONG, Job, Settings, trace_json
 from uir_tvm.tune.spaces import design_spaces
-from uir_tvm.tune.timed_places import Called
 
 from . import kernels
 from .test_job import subject

@@ -16,9 +16,10 @@ from uir_tvm import CompileOptions, pipeline
 from uir_tvm.errors import ExtractionError
 from uir_tvm.explain.tuning_summary import SizeTime
 from uir_tvm.igraph.space import Size
+from uir_tvm.runtime import timed_places
 from uir_tvm.stages import Variant
 from uir_tvm.target import registry
-from uir_tvm.tune import ScheduleDatabase, evaluate, extract_tasks, timed_places, tune
+from uir_tvm.tune import ScheduleDatabase, evaluate, extract_tasks, tune
 from uir_tvm.tune.candidates import Checker
 from uir_tvm.tune.cost_model import CostModel
 from uir_tvm.tune.evaluate import run_in_turns, run_job

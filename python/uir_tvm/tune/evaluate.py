@@ -28,14 +28,15 @@ from ..bound_kernel import kernel_at
 from ..errors import DeviceModelError, UirError, first_line
 from ..options import CompileOptions
 from ..pipeline import KernelRecord
+from ..runtime import timed_places
+from ..runtime.timed_places import Runner, in_turns
 from ..schedule.tuned import scheduled_as
 from ..target import registry
 from ..verify.agreement import Reference, differences
-from . import timed_places, wrong
+from . import wrong
 from .job import CRASHED, OK, REFUSED, WRONG, Job, Result, replayed
 from .reference_results import reference_of
 from .segments import Segment, compare
-from .timed_places import Runner, in_turns
 
 log = logging.getLogger(__name__)
 

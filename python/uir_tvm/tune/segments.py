@@ -22,11 +22,11 @@ from ..options import CompileOptions
 from ..pipeline import recording
 from ..runtime.cold_cache import ColdCache
 from ..runtime.tensors import TensorSpec, random_inputs
+from ..runtime.timed_places import calls_of, in_turns
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from ..verify.agreement import Reference, differences
 from .job import DEFAULTS, OK, WRONG, Plain, Result, Settings, settings_of
-from .timed_places import calls_of, in_turns
 
 #: A call that takes so many times as long as the default's is timed no further.
 HOPELESS = 1.5

@@ -18,6 +18,7 @@ from ..explain.tuning_summary import SiteResult, Summary
 from ..interrupt import Interruptible
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
+from ..runtime.timed_places import require
 from ..target import registry
 from ..time_text import time_text
 from .budget import Budget
@@ -29,7 +30,6 @@ from .measure import LocalMeasurer, Measurer
 from .models import Subject, key_for
 from .session import Session, Watcher
 from .summary import summarise
-from .timed_places import require
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,7 @@ from uir_tvm import pipeline
 from uir_tvm.device.kind import counts_time
 from uir_tvm.errors import DeviceError
 from uir_tvm.igraph import IGraph
-from uir_tvm.target import registry
-from uir_tvm.tune.reference_results import arguments_of, reference_of
-from uir_tvm.tune.timed_places import (
+from uir_tvm.runtime.timed_places import (
     CALLS,
     LEAST_CALLS,
     Amid,
@@ -25,6 +23,8 @@ from uir_tvm.tune.timed_places import (
     TimedCall,
     require,
 )
+from uir_tvm.target import registry
+from uir_tvm.tune.reference_results import arguments_of, reference_of
 from uir_tvm.verify.agreement import differences
 
 from .test_job import subject

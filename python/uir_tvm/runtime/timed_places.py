@@ -22,11 +22,11 @@ from ..device.run_text import Ran, run
 from ..errors import DeviceError
 from ..igraph.tir_sizes import sizes_at
 from ..pipeline import KernelRecord
-from ..runtime.cold_cache import ColdCache
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from ..target.device_module import device_module
 from ..target.place import MODEL, Place
+from .cold_cache import ColdCache
 
 #: Milliseconds in a second, which TVM's evaluator takes.
 MILLI = 1e3
