@@ -12,7 +12,6 @@ import click
 from .cli_base import OUT, Commands, emit, global_options, wide
 from .cli_print import table_of
 from .errors import DatabaseError
-from .explain.tuning_summary import size_times
 from .time_text import time_text
 
 #: Options and arguments that several commands share.
@@ -54,6 +53,8 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
 
     Then the sites of kernel graphs (how products run, and what shares a kernel), with what each takes.
     """
+    from .explain.tuning_summary import size_times
+
     found = _existing(database)
     rows, sites = _kernels(found), _sites(found)
     is_open = any(row["by_size"] for row in rows)
