@@ -27,7 +27,7 @@ from uir_tvm.target import registry
 from uir_tvm.tune.reference_results import arguments_of, reference_of
 from uir_tvm.verify.agreement import differences
 
-from .test_job import subject
+from tests.tune.test_job import subject
 
 
 @pytest.mark.parametrize("name", registry.TARGETS)
