@@ -15,7 +15,7 @@ from tvm import tirx
 from uir_tvm.errors import RecipeError
 from uir_tvm.igraph.tir_sizes import MOST
 from uir_tvm.schedule import make_tir as t
-from uir_tvm.schedule.annotations import FEW_UNITS, LOOP, PARALLEL, parallel_value
+from uir_tvm.schedule.annotations import LITTLE_WORK, LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.representative import is_open, most_of
 from uir_tvm.schedules.attention.parts import Parts
 from uir_tvm.schedules.attention.tile import FlashTile
@@ -175,5 +175,5 @@ def _over_units(count: Any, units: int, body: Callable[[Any, Any], Any]) -> Any:
         extent,
         tirx.ForKind.SERIAL,
         body(group, member),
-        annotations={PARALLEL: str(units), FEW_UNITS: 1},
+        annotations={PARALLEL: str(units), LITTLE_WORK: 1},
     )

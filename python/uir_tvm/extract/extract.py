@@ -11,7 +11,7 @@ from tvm import tirx
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop
 from ..igraph.rewrite import pointers_of
-from ..schedule.annotations import FEW_UNITS_ATTR, VECTOR, VECTOR_ATTR
+from ..schedule.annotations import LITTLE_WORK_ATTR, VECTOR, VECTOR_ATTR
 from ..schedule.tile_facts import space_of
 from .function_pointers import PID, FunctionPointers, UniqueNames
 from .group_forms import FormEmitter, leaves_of, recognise
@@ -78,7 +78,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
         tree.num_units,
         [p for p in every if p.is_param or str(p.name) in used],
         body,
-        _vectors(tree.vector_bytes, hardware) | _few_units(tree.few_units),
+        _vectors(tree.vector_bytes, hardware) | _little_work(tree.little_work),
         list(tree.sizes.values()),
         tree.groups,
     )
@@ -104,9 +104,9 @@ def _vectors(asked: int, hardware: HardwareModel) -> dict[str, int]:
     return {VECTOR_ATTR: asked}
 
 
-def _few_units(few: int) -> dict[str, int]:
-    """The graph's attribute for how many units are too few to wake (`schedule.annotations.FEW_UNITS`)."""
-    return {FEW_UNITS_ATTR: few} if few else {}
+def _little_work(little: int) -> dict[str, int]:
+    """The graph's attribute for what one thread does alone (`schedule.annotations.LITTLE_WORK`)."""
+    return {LITTLE_WORK_ATTR: little} if little else {}
 
 
 def _extract_body(

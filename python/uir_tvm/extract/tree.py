@@ -20,7 +20,7 @@ from ..igraph.affine import Affine
 from ..igraph.rounds import MOST_ROUNDS
 from ..igraph.space import Space
 from ..igraph.tir_sizes import MOST, sizes_of
-from ..schedule.annotations import FEW_UNITS, LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
+from ..schedule.annotations import LITTLE_WORK, LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .affine_from_tir import AffineConverter
 from .chosen import chosen
 from .conditions import always, conjuncts, loaded, substituted, variables
@@ -66,7 +66,7 @@ class _TreeBuilder:
         self.units = (1, 1)
         self.set_size = 1
         self.vector_bytes = 0
-        self.few_units = 0
+        self.little_work = 0
         self.members = Members()
         self.sizes = sizes_of(func)
         self.groups: Affine | None = None
@@ -93,7 +93,7 @@ class _TreeBuilder:
             self.set_size,
             self.members,
             vector_bytes=self.vector_bytes,
-            few_units=self.few_units,
+            little_work=self.little_work,
             sizes=self.sizes,
             groups=self.groups,
         )
@@ -291,7 +291,7 @@ class _TreeBuilder:
                 + (f" for sets of {size} units" if size > 1 else ""),
             )
         self.parallel, self.units, self.set_size = loop, (groups, units), size
-        self.few_units = int(stmt.annotations.get(FEW_UNITS, 0))
+        self.little_work = int(stmt.annotations.get(LITTLE_WORK, 0))
         self.vector_bytes = int(stmt.annotations.get(VECTOR, 0))
         if self.vector_bytes < 0 or self.vector_bytes & (self.vector_bytes - 1):
             self.refuse(

@@ -121,7 +121,7 @@ class Tree:
     members : the variables that number the units of sets.
     levels : levels of buffers that are not those of their scopes.
     vector_bytes : bytes of a unit's vectors; 0: as the hardware has them.
-    few_units : up to so many units one does the work of all, where sizes decide how many there are; 0: none.
+    little_work : up to so much one thread does alone, where sizes decide how many units there are; 0: none.
     sizes : what is known of the variables in the parameters' shapes.
     groups : the number of groups where sizes decide it; ``num_groups`` is then the greatest.
     """
@@ -136,7 +136,7 @@ class Tree:
     members: Members = attrs.field(factory=Members)
     levels: dict[Any, str] = attrs.field(factory=dict)
     vector_bytes: int = 0
-    few_units: int = 0
+    little_work: int = 0
     sizes: Mapping[Any, Size] = attrs.field(factory=dict)
     groups: Affine | None = None
 

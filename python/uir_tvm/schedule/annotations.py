@@ -10,9 +10,12 @@ PARALLEL = "uir.parallel"
 #: with, twice as many are two registers at a time.  On a GPU: of the widest access of a warp's lanes to dram.
 VECTOR, VECTOR_ATTR = "uir.vector", "vector_bytes"
 
-#: On the loop over units, where sizes decide how many there are: up to so many one thread does all the work,
-#: for waking others costs more; and the graph's attribute that says so.
-FEW_UNITS, FEW_UNITS_ATTR = "uir.few_units", "few_units"
+#: On the loop over units, where sizes decide how many there are: up to so much work one thread does all, for
+#: waking others costs more; and the graph's attribute that says so.  In parts of what a unit does at the
+#: greatest sizes.
+LITTLE_WORK, LITTLE_WORK_ATTR = "uir.little_work", "little_work"
+#: So many of these are a unit's work.
+WORK_PARTS = 1024
 #: On a serial loop of the loop tree.
 LOOP = "uir.loop"
 #: Value k, the size of a set of units with consecutive pids.  On a loop inside the parallel loop, or on a

@@ -14,7 +14,7 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleCapacityError, ScheduleError
 from ..function_attributes import SCATTERS
 from ..igraph import HardwareModel
-from .annotations import FEW_UNITS, GROUP, LOOP, PARALLEL, parallel_value
+from .annotations import GROUP, LITTLE_WORK, LOOP, PARALLEL, WORK_PARTS, parallel_value
 from .blocks import (
     REDUCTION,
     SPATIAL,
@@ -243,7 +243,7 @@ def _deal_open(
     pid, lid = _deal_members(sch, numbered, None, units, each, group_size)
     if least_work:
         work = total_work(leaf_blocks(sch)) * each // tiles
-        sch.annotate(pid, FEW_UNITS, max(1, least_work // max(1, work)))
+        sch.annotate(pid, LITTLE_WORK, max(1, least_work * WORK_PARTS // max(1, work)))
     return pid, lid
 
 

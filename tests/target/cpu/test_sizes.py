@@ -6,9 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tvm
+from tvm import te, tirx
+from tvm_ffi.structural import structural_map
+from uir_tvm.bound_kernel import symbols_in
 from uir_tvm.errors import SizeError
 from uir_tvm.igraph.space import Size
 from uir_tvm.igraph.tir_sizes import with_sizes
+from uir_tvm.pipeline import try_kernel
+from uir_tvm.schedule.blocks import collect
 
 from tests.open_functions import OPEN, kernel_of
 
@@ -38,3 +43,32 @@ def test_sizes_that_a_kernel_does_not_take(n: int, fine: bool) -> None:
         kernel(*tensors)
     assert error.value.where == "n"
     assert not out.numpy().any()
+
+
+def test_short_rows_are_less_work_than_long_ones() -> None:
+    """So many short rows as are little work stay on the caller's thread, of the longest fewer."""
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = te.placeholder((n, m), name="x")
+    func = te.create_prim_func([x, te.compute((n, m), lambda i, j: x[i, j] + 1.0, "y")])
+    func = with_sizes(func, {"n": Size("n", 1, 4096), "m": Size("m", 1, 512)})
+    record = try_kernel(func, tvm.target.Target("uir-cpu"), "short_rows")
+    assert record.refusal is None, record.refusal
+    branches = [b for b in collect(record.lowered.body, tirx.IfThenElse) if b.else_case is not None]
+    (choice,) = [b for b in branches if _is_shared(b.else_case) and not _is_shared(b.then_case)]
+
+    def alone(rows: int, length: int) -> bool:
+        bound = {"n": rows, "m": length}
+        shapes = {v: tirx.IntImm("int64", bound[str(v.name)]) for v in symbols_in(record.lowered)}
+        found = tvm.sym.Analyzer().simplify(structural_map(choice.condition, (tvm.ir.Var, shapes.get)))
+        assert isinstance(found, tirx.IntImm)
+        return bool(found)
+
+    assert alone(1, 512) and alone(8, 37)
+    most = max(rows for rows in range(1, 4097) if alone(rows, 512))
+    shorter = max(rows for rows in range(1, 4097) if alone(rows, 32))
+    assert 8 * most <= shorter < 4096 and not alone(4096, 512)
+
+
+def _is_shared(stmt: tirx.Stmt) -> bool:
+    """Whether threads share a loop of it."""
+    return any(int(loop.kind) == tirx.ForKind.PARALLEL for loop in collect(stmt, tirx.For))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,14 +13,14 @@ from tvm import tirx
 from tvm.ir import Expr, StringImm
 
 from ...errors import SEPARATOR, CodegenError
-from ...igraph.affine import Affine
+from ...igraph.affine import Affine, var
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
-from ...igraph.rounds import limited
+from ...igraph.rounds import MOST_ROUNDS, limited
 from ...igraph.tir_sizes import TIMES, launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
-from ...schedule.annotations import FEW_UNITS_ATTR, VECTOR_ATTR
+from ...schedule.annotations import LITTLE_WORK_ATTR, VECTOR_ATTR, WORK_PARTS
 from .actions import OPAQUE, action_of
 from .address import INDEX, LoopScope, index
 from .buffers import Buffers, single_rows
@@ -143,7 +144,7 @@ def _units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> No
 def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> None:
     """The same where sizes decide how many units there are: each thread goes through neighbours of them.
 
-    One thread does the work of a few, and units whose tiles are full run code without bounds.
+    One thread does little work alone, and units whose tiles are full run code without bounds.
     """
     graph = part.graph
     full = full_tiles(graph)
@@ -151,7 +152,7 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
     pairs = _Bounded(part, full, None if full is None else _Part.of(full.graph, part.rounds))
     threads = int(graph.hardware.num_groups)
     units = kernel.scope.expr(graph.parallel)
-    few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
+    little = int(graph.attrs.get(LITTLE_WORK_ATTR, 0))
 
     def shared(then: Code) -> None:
         thread, inside = tirx.Var("thread", INDEX), Code()
@@ -165,10 +166,19 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
         # what few units write stays in the caches
         pairs.emit(then, kernel, Streams(graph, text, allowed=False), index(0), units)
 
-    if few > 0:
-        code.branch(units <= index(few), alone, shared)
+    if little > 0:
+        lengths, longest = _lengths(graph, kernel.scope)
+        work = math.prod(lengths, start=units * index(WORK_PARTS))
+        code.branch(tirx.Or(units <= index(1), work <= index(little * longest)), alone, shared)
     else:
         shared(code)
+
+
+def _lengths(graph: IGraph, scope: LoopScope) -> tuple[list[Expr], int]:
+    """The lengths of what units work on, where sizes decide these, and the product of the greatest."""
+    dealt = set() if graph.groups is None else set(graph.groups.variables())
+    inner = [size for size in graph.sizes if str(size.name) not in dealt and size.high <= MOST_ROUNDS]
+    return [scope.expr(var(str(size.name))) for size in inner], math.prod(int(size.high) for size in inner)
 
 
 @attrs.frozen(eq=False)
