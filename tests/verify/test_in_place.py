@@ -85,3 +85,34 @@ def test_an_input_that_the_next_iteration_reads_keeps_its_place():
     program = GraphFacts(graph(POINTERS + body))
     by_name = {x.name: x for x in lives(program, "reg")}
     assert in_place(program, by_name["a"], by_name["b"]) is None
+
+
+#: All units write the same elements.
+CONTESTED = "fill.fp32 {name}[0; (1,8); (8,1)] [0.0]"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "before", "after", "expected"),
+    [
+        (16, 0, "", "", 64),
+        (0, 16, "", "", -64),
+        (16, 0, CONTESTED.format(name="a"), "", None),
+        (0, 16, "", CONTESTED.format(name="b"), None),
+    ],
+    ids=["input further on", "output further on", "input contested", "output contested"],
+)
+def test_what_units_race_for_shares_no_place(a, b, before, after, expected):
+    """Also where they race for elements of one pointer that lie before all of the other."""
+    body = f"""
+    a = iPointer(sram, fp32, 96)
+    b = iPointer(sram, fp32, 96)
+    r = iPointer(reg, fp32, 8)
+    fill.fp32 a[8*pid + {a}; (1,8); (8,1)] [1.0]
+    {before}
+    unary.exp.fp32 b[8*pid + {b}; (1,8); (8,1)], a[8*pid + {a}; (1,8); (8,1)]
+    {after}
+    move.sram.reg.fp32 r[0; (1,8); (8,1)], b[8*pid + {b}; (1,8); (8,1)]
+    """
+    program = GraphFacts(graph(body, (1, 8)))
+    by_name = {x.name: x for x in lives(program, "sram")}
+    assert in_place(program, by_name["a"], by_name["b"]) == expected
