@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -40,14 +39,6 @@ class Const:
 
 
 Operand = TileValue | Const
-
-
-@attrs.frozen(eq=False)
-class Guard:
-    """Where loads are legal: inside of a box if there is one, and where ``mask()`` is true."""
-
-    box: Box | None
-    mask: Callable[[], Operand]
 
 
 class Emitter:

@@ -22,7 +22,7 @@ from ..igraph.tir_calls import EXTERNS, call_name
 from .affine_from_tir import AffineConverter
 from .box import FULL, Atom, Box, box_of
 from .calls import CALLS
-from .emit import Const, Emitter, Guard, Operand, TileValue
+from .emit import Const, Emitter, Operand, TileValue
 from .function_pointers import FunctionPointers
 from .guard import choice
 from .load import load
@@ -53,13 +53,13 @@ class TileContext:
         self.tile, self.names, self.block = tile, names, block
         self.box: Box = FULL
         self.atoms: list[Atom] = []
-        self.guards: list[Guard] = []
+        self.guards: list[Box | None] = []
         self.lets: dict[Any, Operand] = {}
         self._known: dict[Any, list[tuple[Any, Operand]]] = {}
 
     # -- memory of values ---------------------------------------------------------------------
     def _context_key(self) -> tuple[Any, ...]:
-        return (self.box.key, *self.guards)
+        return (self.box.key, *(None if guard is None else guard.key for guard in self.guards))
 
     def recall(self, key: Any, expr: Any = None) -> Operand | None:
         """The value known under a key (and a structurally equal expression) in this context."""
@@ -98,9 +98,12 @@ class TileContext:
             self.box = outer
 
     @contextmanager
-    def guarded(self, guard: Guard) -> Iterator[None]:
-        """Evaluate what is only legal to load under a guard; elsewhere loads give a pad."""
-        self.guards.append(guard)
+    def guarded(self, box: Box | None) -> Iterator[None]:
+        """Evaluate what is only legal to load inside of a box, or (None) where data says.
+
+        Outside of the box loads give a pad; without one, anything that lies in the pointer.
+        """
+        self.guards.append(box)
         try:
             yield
         finally:

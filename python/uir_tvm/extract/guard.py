@@ -8,7 +8,6 @@ guarded so that nothing outside of a buffer is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import tvm
@@ -17,7 +16,7 @@ from tvm import tirx
 from ..igraph import ISlice
 from .affine_from_tir import NotAffineError
 from .box import Box, NotABoxError, box_of, conjunction
-from .emit import Const, Guard, Operand, TileValue, reboxed
+from .emit import Const, Operand, TileValue, reboxed
 from .leaf_access import address_of, children, loads_of
 from .load import load_padded, within
 from .refusals import NeedsSerialError
@@ -120,16 +119,16 @@ def _write(c: TileContext, target: ISlice, expr: Any, box: Box) -> None:
 
 def _masked(c: TileContext, condition: Any, a: Any, b: Any, into: ISlice | None) -> Operand:
     mask = c.evaluate(condition)
-    x = evaluate_guarded(c, a, lambda: Guard(_box(c, condition, False), lambda: mask))
-    y = evaluate_guarded(c, b, lambda: Guard(_box(c, condition, True), lambda: c.negation(mask)))
+    x = evaluate_guarded(c, a, _box(c, condition, False))
+    y = evaluate_guarded(c, b, _box(c, condition, True))
     return c.select(mask, x, y, into)
 
 
-def evaluate_guarded(c: TileContext, expr: Any, guard: Callable[[], Guard]) -> Operand:
-    """Evaluate under a guard if some load in the expression could leave its buffer without it."""
+def evaluate_guarded(c: TileContext, expr: Any, box: Box | None) -> Operand:
+    """Evaluate under a guard, a box or data, if some load could leave its buffer without it."""
     if all(_is_safe(c, load) for load in loads_of(expr)):
         return c.evaluate(expr)
-    with c.guarded(guard()):
+    with c.guarded(box):
         return c.evaluate(expr)
 
 

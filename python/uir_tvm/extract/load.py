@@ -105,9 +105,9 @@ def guard_box(c: TileContext) -> Box | None:
     """All guards as one box; None when there is none or one is no box."""
     box: Box | None = FULL
     for guard in c.guards:
-        if box is None or guard.box is None:
+        if box is None or guard is None:
             return None
-        box = box.intersect(guard.box, c.converter.space)
+        box = box.intersect(guard, c.converter.space)
     return box if c.guards else None
 
 
@@ -135,9 +135,8 @@ def gather(c: TileContext, storage: Storage, indices: Sequence[Any], into: ISlic
     """A load whose address is data, or not linear in the tile."""
     table, index, shape = _indexed(c, storage, indices)
     if c.guards and not _is_inside_whatever_index(c, storage, table):
+        # of the pointer as a whole an index takes what there is; what a guard excludes nobody chooses
         table, index, shape = _elements(c, storage, indices)
-        index = _guarded(c, index)
-        shape = index.shape if isinstance(index, TileValue) else (1, 1)
     place = c.place(index, (shape[0], 1) if table.cols > 1 else shape)
     target = c.result(str(storage.pointer.dtype), shape, into)
     c.emitter.add(make.gather(target, table, place.slice, 0))
@@ -240,15 +239,6 @@ def _parts(
 
 def _offset(c: TileContext, value: Operand, start: Affine) -> Operand:
     return value if start == 0 else c.binary("sub", value, c.affine(start, value.dtype))
-
-
-def _guarded(c: TileContext, index: Operand) -> Operand:
-    """The index where every guard holds, -1 (no element) elsewhere."""
-    for guard in c.guards:
-        mask = guard.mask()
-        if not (isinstance(mask, Const) and mask.number):
-            index = c.select(mask, index, Const(-1, index.dtype))
-    return index
 
 
 # -- stores -----------------------------------------------------------------------------------

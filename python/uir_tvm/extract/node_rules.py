@@ -10,7 +10,7 @@ from tvm import tirx
 
 from ..igraph import ISlice
 from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
-from .emit import Guard, Operand
+from .emit import Operand
 from .guard import choice, evaluate_guarded
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _logical(name: str) -> Rule:
     def node(c: TileContext, e: Any, into: ISlice | None) -> Operand:
         a = c.evaluate(e.a)
         # the second side may rely on the first, as in i < n && x[i] > 0
-        b = evaluate_guarded(c, e.b, lambda: Guard(None, lambda: a if name == "and" else c.negation(a)))
+        b = evaluate_guarded(c, e.b, None)
         return c.logical(name, a, b, into)
 
     return node
