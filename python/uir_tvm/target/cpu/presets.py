@@ -81,17 +81,30 @@ def cpu_model(
     return HardwareModel(name, "cpu", cores, 1, l2_bytes, 0, vector_bytes, figures)
 
 
-def _host() -> HardwareModel:
-    caches, vectors = host_cpu.caches(), host_cpu.vectors()
+def _with_caches(
+    name: str, caches: host_cpu.Caches, vectors: host_cpu.Vectors, *, cores: int, mcpu: str, **more: str
+) -> HardwareModel:
+    """The model of a processor whose caches and vectors were asked for."""
     return cpu_model(
-        "host",
-        cores=num_threads(),
+        name,
+        cores=cores,
         vector_bytes=vectors.bytes,
         vector_registers=vectors.registers,
         l1_bytes=caches.l1_bytes,
         l2_bytes=caches.l2_bytes,
         l3_bytes=caches.l3_bytes,
         line_bytes=caches.line_bytes,
+        mcpu=mcpu,
+        **more,
+    )
+
+
+def _host() -> HardwareModel:
+    return _with_caches(
+        "host",
+        host_cpu.caches(),
+        host_cpu.vectors(),
+        cores=num_threads(),
         mcpu=host_cpu.mcpu(),
         machine=this_machine(),
     )
@@ -99,16 +112,11 @@ def _host() -> HardwareModel:
 
 def _named(name: str, processor: Processor) -> HardwareModel:
     """The model of an LLVM processor, with caches that every processor has."""
-    vectors, caches = processor.vectors, host_cpu.SMALLEST
-    return cpu_model(
+    return _with_caches(
         name,
+        host_cpu.SMALLEST,
+        processor.vectors,
         cores=processor.workers,
-        vector_bytes=vectors.bytes,
-        vector_registers=vectors.registers,
-        l1_bytes=caches.l1_bytes,
-        l2_bytes=caches.l2_bytes,
-        l3_bytes=caches.l3_bytes,
-        line_bytes=caches.line_bytes,
         mcpu=processor.cpu,
         machine=processor.machine,
         mattr=",".join(processor.features),
