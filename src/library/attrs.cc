@@ -89,7 +89,7 @@ class Fields {
     epilogue.alpha = Number("alpha");
     epilogue.bias = Flag("bias");
     epilogue.residual = ResidualOf(Text("residual"));
-    epilogue.activation = ActivationOf(Text("activation"));
+    SetActivation(Text("activation"), &epilogue);
     return epilogue;
   }
 

@@ -4,6 +4,7 @@
 #include <tvm/ffi/error.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "library/onednn_api.h"
 
@@ -14,12 +15,20 @@ struct ActivationEntry {
   const char* name;
   Activation activation;
   int algorithm;
+  size_t parameters = 0;
 };
 constexpr ActivationEntry kActivations[] = {
-    {"none", Activation::kNone, dnn::kNoAlgorithm},    {"relu", Activation::kRelu, dnn::kRelu},
-    {"gelu_erf", Activation::kGeluErf, dnn::kGeluErf}, {"gelu_tanh", Activation::kGeluTanh, dnn::kGeluTanh},
-    {"silu", Activation::kSilu, dnn::kSilu},           {"tanh", Activation::kTanh, dnn::kTanh},
+    {"none", Activation::kNone, dnn::kNoAlgorithm},
+    {"relu", Activation::kRelu, dnn::kRelu},
+    {"gelu_erf", Activation::kGeluErf, dnn::kGeluErf},
+    {"gelu_tanh", Activation::kGeluTanh, dnn::kGeluTanh},
+    {"silu", Activation::kSilu, dnn::kSilu},
+    {"tanh", Activation::kTanh, dnn::kTanh},
     {"sigmoid", Activation::kSigmoid, dnn::kSigmoid},
+    {"leaky_relu", Activation::kLeakyRelu, dnn::kRelu, 1},
+    {"clip", Activation::kClip, dnn::kClip, 2},
+    {"hard_sigmoid", Activation::kHardSigmoid, dnn::kHardSigmoid, 2},
+    {"hard_swish", Activation::kHardSwish, dnn::kHardSwish, 2},
 };
 
 struct ResidualEntry {
@@ -45,9 +54,16 @@ const Entry& Find(const Entry (&table)[N], const std::string& name, const char* 
   TVM_FFI_UNREACHABLE();
 }
 
+/*! Between two bounds; keeps NaN. */
 template <typename T>
-T ActivateT(Activation activation, T x) {
-  switch (activation) {
+T Between(T low, T high, T x) {
+  return x < low ? low : x > high ? high : x;
+}
+
+template <typename T>
+T ActivateT(const Epilogue& epilogue, T x) {
+  const T first = static_cast<T>(epilogue.parameters[0]), second = static_cast<T>(epilogue.parameters[1]);
+  switch (epilogue.activation) {
     case Activation::kRelu:
       return x < T(0) ? T(0) : x;  // keeps NaN
     case Activation::kGeluErf:
@@ -60,6 +76,14 @@ T ActivateT(Activation activation, T x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return T(1) / (T(1) + std::exp(-x));
+    case Activation::kLeakyRelu:
+      return x < T(0) ? first * x : x;
+    case Activation::kClip:
+      return Between(first, second, x);
+    case Activation::kHardSigmoid:
+      return Between(T(0), T(1), first * x + second);
+    case Activation::kHardSwish:
+      return x * Between(T(0), T(1), first * x + second);
     case Activation::kNone:
       break;
   }
@@ -68,7 +92,28 @@ T ActivateT(Activation activation, T x) {
 
 }  // namespace
 
-Activation ActivationOf(const std::string& name) { return Find(kActivations, name, "activation").activation; }
+void SetActivation(const std::string& text, Epilogue* epilogue) {
+  const size_t open = text.find('(');
+  const ActivationEntry& entry = Find(kActivations, text.substr(0, open), "activation");
+  size_t count = 0;
+  const char* at = open == std::string::npos ? "" : text.c_str() + open;
+  for (char before = '('; *at == before && count < 2; before = ',') {
+    char* end = nullptr;
+    const float parameter = std::strtof(at + 1, &end);
+    if (end == at + 1) break;
+    epilogue->parameters[count++] = parameter;
+    at = end;
+  }
+  const bool closed = count == 0 ? *at == 0 : std::string(at) == ")";
+  if (count != entry.parameters || !closed) {
+    TVM_FFI_THROW(ValueError) << "Activation \"" << text << "\".\n  need:   " << entry.name << " with "
+                              << entry.parameters << " parameters\n  remedy: write "
+                              << (entry.parameters == 0   ? "the name alone"
+                                  : entry.parameters == 1 ? "name(0.1)"
+                                                          : "name(0,6)");
+  }
+  epilogue->activation = entry.activation;
+}
 
 Residual ResidualOf(const std::string& name) { return Find(kResiduals, name, "place of the residual").residual; }
 
@@ -79,7 +124,7 @@ int AlgorithmOf(Activation activation) {
   return dnn::kNoAlgorithm;
 }
 
-double Activate(Activation activation, double x) { return ActivateT(activation, x); }
-float Activate(Activation activation, float x) { return ActivateT(activation, x); }
+double Activate(const Epilogue& epilogue, double x) { return ActivateT(epilogue, x); }
+float Activate(const Epilogue& epilogue, float x) { return ActivateT(epilogue, x); }
 
 }  // namespace uir::library

@@ -113,8 +113,8 @@ EpilogueAttr::EpilogueAttr(const Epilogue& epilogue, const dnn::MdTag* bias, con
   dnn::Check(api.primitive_attr_set_scratchpad_mode(attr_, dnn::kScratchpadUser), "primitive_attr_set_scratchpad_mode");
   dnn::Check(api.post_ops_create(&ops), "post_ops_create");
   int count = 0;
-  auto eltwise = [&](int algorithm, float alpha) {
-    dnn::Check(api.post_ops_append_eltwise(ops, algorithm, alpha, 0.0f), "post_ops_append_eltwise");
+  auto eltwise = [&](int algorithm, float alpha, float beta = 0.0f) {
+    dnn::Check(api.post_ops_append_eltwise(ops, algorithm, alpha, beta), "post_ops_append_eltwise");
     ++count;
   };
   auto add = [&](const dnn::MdTag* md) {
@@ -136,7 +136,8 @@ EpilogueAttr::EpilogueAttr(const Epilogue& epilogue, const dnn::MdTag* bias, con
   if (epilogue.residual == Residual::kBeforeActivation) add(residual);
   // SiLU is oneDNN's swish with its factor 1.
   if (epilogue.activation != Activation::kNone) {
-    eltwise(AlgorithmOf(epilogue.activation), epilogue.activation == Activation::kSilu ? 1.0f : 0.0f);
+    const bool silu = epilogue.activation == Activation::kSilu;
+    eltwise(AlgorithmOf(epilogue.activation), silu ? 1.0f : epilogue.parameters[0], epilogue.parameters[1]);
   }
   if (epilogue.residual == Residual::kAfterActivation) add(residual);
   dnn::Check(api.primitive_attr_set_post_ops(attr_, ops), "primitive_attr_set_post_ops");

@@ -69,10 +69,13 @@ enum Algorithm : int {
   kRelu = 32,
   kTanh = 33,
   kLinear = 38,
+  kHardSigmoid = 40,
   kSigmoid = 41,
   kGeluTanh = 43,
   kSilu = 44,
+  kClip = 46,
   kGeluErf = 49,
+  kHardSwish = 52,
   kBinaryAdd = 0x1fff0,
 };
 constexpr int kCpu = 1, kInOrder = 1, kTagAny = 1, kFormatBlocked = 2, kForwardInference = 96, kScratchpadUser = 1;

@@ -61,8 +61,8 @@ UIR_INLINE void Gelu(Vector& x) {
   x = 0.5f * x * (1.0f + inner);
 }
 
-UIR_INLINE void Activated(Activation activation, Vector& x) {
-  switch (activation) {
+UIR_INLINE void Activated(const Epilogue& epilogue, Vector& x) {
+  switch (epilogue.activation) {
     case Activation::kNone:
       return;
     case Activation::kRelu:
@@ -77,7 +77,11 @@ UIR_INLINE void Activated(Activation activation, Vector& x) {
     case Activation::kSigmoid:
       return Sigmoid(x);
     case Activation::kGeluErf:
-      for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(activation, static_cast<float>(x[lane]));
+    case Activation::kLeakyRelu:
+    case Activation::kClip:
+    case Activation::kHardSigmoid:
+    case Activation::kHardSwish:
+      for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(epilogue, static_cast<float>(x[lane]));
       return;
   }
 }
@@ -104,7 +108,7 @@ UIR_INLINE void Store(const Panels& panels, const Operands& at, int64_t row, int
       }
     }
     if (epilogue.residual == Residual::kBeforeActivation) x += other;
-    Activated(epilogue.activation, x);
+    Activated(epilogue, x);
     if (epilogue.residual == Residual::kAfterActivation) x += other;
     if (at.out_column == 1) {
       Put(at.out + place, x, count);

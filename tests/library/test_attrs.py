@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tvm_ffi
 from uir_tvm.errors import ShapeError
+from uir_tvm.library import cpu
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout, contiguous_strides
 
 
@@ -74,6 +76,21 @@ def test_negative_sizes_are_refused(shapes: tuple[tuple[int, ...], tuple[int, ..
 def test_unknown_activation_is_refused_with_the_list() -> None:
     with pytest.raises(ShapeError, match="gelu_erf"):
         MatmulAttrs.contiguous((4, 5), (5, 6), activation="mish")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["clip", "clip()", "clip(1)", "clip(0,6", "clip(0,six)", "clip(0,6,7)", "relu(1)", "leaky_relu(1,2)"],
+)
+def test_activations_with_other_parameters_are_refused(text: str) -> None:
+    """By the attributes, and by what reads their text."""
+    with pytest.raises(ShapeError, match=r"clip\(number,number\)"):
+        MatmulAttrs.contiguous((4, 5), (5, 6), activation=text)
+    known = MatmulAttrs.contiguous((4, 5), (5, 6), activation="clip(0,6)").to_json()
+    cpu.locate()
+    describe = tvm_ffi.get_global_func("uir.library.cpu.describe")
+    with pytest.raises(ValueError, match="need: "):
+        describe(known.replace("clip(0,6)", text), "float32")
 
 
 def test_four_batch_dimensions_are_refused() -> None:

@@ -59,7 +59,21 @@ def check_matmul(
     assert_close(got, reference.matmul(attrs, a, b, **more, out=before), dtype)
 
 
-@pytest.mark.parametrize("activation", cpu.EPILOGUES["activation"])
+#: A text of every activation.
+ACTIVATION_TEXTS = (
+    *reference.ACTIVATIONS,
+    "leaky_relu(0.1)",
+    "clip(-0.5,0.75)",
+    "hard_sigmoid(0.2,0.5)",
+    "hard_swish(0.16666666666666666,0.5)",
+)
+
+
+def test_every_activation_has_a_text() -> None:
+    assert [reference.activation_name(text) for text in ACTIVATION_TEXTS] == list(cpu.EPILOGUES["activation"])
+
+
+@pytest.mark.parametrize("activation", ACTIVATION_TEXTS)
 @pytest.mark.parametrize("residual", cpu.RESIDUALS)
 def test_every_epilogue(library: bool, activation: str, residual: str) -> None:
     """Every activation with every place of the residual, bias, with and without a scale, packed and not."""

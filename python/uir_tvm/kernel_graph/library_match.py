@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 
 from ..environment import num_threads
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import broadcast_shapes, representative
+from ..open_arithmetic import broadcast_shapes, representative, same
+from .activation_patterns import PATTERNS, activation_of
 from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry
 from .op_kinds import QUANTIZED_PRODUCT
@@ -137,20 +139,25 @@ def _absorb(program: Program, table: LibraryTable, only_bias: bool) -> None:
     for op in program.ops:
         if not op.name.startswith("library."):
             continue
-        while counts[op.result] == 1 and op.result not in outputs:
-            (reader, position), *_ = users[op.result]
-            step = None if reader in merged else _step(op, reader, position, table)
-            if step is None or (only_bias and step[0] != "bias"):
+        while op.result not in outputs:
+            step = _function_step(op, users, outputs, table)  # before a bias: x + 3 may be a part of it
+            if step is None and counts[op.result] == 1:
+                (reader, position), *_ = users[op.result]
+                step = _step(op, reader, position, table)
+            if step is None or step.inside & merged or (only_bias and step.token != "bias"):
                 break
-            token, operand = step
-            if table.adjustable and token != "bias" and pick(f"{op.attrs['site']} + {token}", (APART,)):
+            if (
+                table.adjustable
+                and step.token != "bias"
+                and pick(f"{op.attrs['site']} + {step.token}", (APART,))
+            ):
                 break
-            op.attrs["epilogue"] = (*op.attrs["epilogue"], token)
-            if operand is not None:
-                op.operands.append(operand)
-            op.results = reader.results
+            op.attrs["epilogue"] = (*op.attrs["epilogue"], step.token)
+            if step.operand is not None:
+                op.operands.append(step.operand)
+            op.results = step.last.results
             op.result.producer = op
-            merged.add(reader)
+            merged |= step.inside
     if merged:
         _reorder(program, merged)
 
@@ -161,7 +168,34 @@ def _reorder(program: Program, merged: set[Op]) -> None:
     program.sort()
 
 
-def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, View | None] | None:
+@attrs.frozen(eq=False)
+class _Step:
+    """A term of an epilogue: the operators that it is, the last of them, the operand that it adds."""
+
+    token: str
+    last: Op
+    inside: set[Op]
+    operand: View | None = None
+
+
+def _function_step(
+    op: Op, users: dict[Value, list[tuple[Op, int]]], outputs: set[Value], table: LibraryTable
+) -> _Step | None:
+    """The activation of several operators, or with parameters, that all readers of a result are."""
+    found = activation_of(op.result, users, outputs)
+    if found is None:
+        return None
+    function, last, inside = found
+    name = table.activations.get(function.name)
+    alike = (last.result.dtype, last.result.size) == (op.result.dtype, op.result.size)
+    if name is None or not alike or not same(last.result.shape, op.result.shape):
+        return None
+    token = f"{name}({','.join(map(str, function.parameters))})"
+    allowed = table.allows((*op.attrs["epilogue"], token), op.name.removeprefix("library."))
+    return _Step(token, last, inside) if allowed else None
+
+
+def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> _Step | None:
     """The epilogue that a reader is, with its operand in the product's shape."""
     shape, result = op.attrs["shape"], op.result
     view = reader.operands[position]
@@ -173,8 +207,8 @@ def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, 
         return None
     epilogue, kind = op.attrs["epilogue"], op.name.removeprefix("library.")
     if len(reader.operands) == 1:
-        token = table.activations.get(reader.name)
-        return (token, None) if token and table.allows((*epilogue, token), kind) else None
+        token = None if reader.name in PATTERNS else table.activations.get(reader.name)
+        return _Step(token, reader, {reader}) if token and table.allows((*epilogue, token), kind) else None
     if reader.name != "add" or len(reader.operands) != 2:
         return None
     other = reader.operands[1 - position].reshape(shape)
@@ -185,7 +219,7 @@ def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, 
         return None
     if token == "residual" and not _lies_as_result(op, other):
         return None
-    return token, other
+    return _Step(token, reader, {reader}, other)
 
 
 def _lies_as_result(op: Op, residual: View) -> bool:

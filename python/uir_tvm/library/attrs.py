@@ -14,7 +14,7 @@ from ..igraph.space import USUAL
 from ..open_arithmetic import broadcast_shapes, is_many, is_one, structure
 from ..open_size import AnySize
 from .open_attrs import OpenAttrs, OperandLayout, contiguous_strides, not_below, sizes
-from .reference import ACTIVATIONS
+from .reference import ACTIVATIONS, PARAMETRIC, activation
 
 __all__ = [
     "EPILOGUES",
@@ -34,7 +34,7 @@ PLANS = ("best", "plain")
 
 #: What the library fuses after a product: activations by name, and the other terms of the epilogue.
 EPILOGUES: dict[str, tuple[str, ...]] = {
-    "activation": tuple(ACTIVATIONS),
+    "activation": (*ACTIVATIONS, *PARAMETRIC),
     "residual": RESIDUALS,
     "bias": ("last axis of a matmul", "channel axis of a conv2d"),
 }
@@ -56,6 +56,17 @@ def _one_of(choices: Sequence[str]) -> Any:
             )
 
     return check
+
+
+def _known_activation(instance: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+    """A name of `ACTIVATIONS`, or one of `PARAMETRIC` with its numbers."""
+    if activation(value) is None:
+        known = [f"{name}({','.join(['number'] * count)})" for name, (count, _) in PARAMETRIC.items()]
+        raise ShapeError(
+            f'{type(instance).__name__}: {attribute.name} is "{value}".',
+            limit=f"the library knows {', '.join([*ACTIVATIONS, *known])}",
+            remedy="compute it in a kernel of its own after the library operator",
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +91,7 @@ class MatmulAttrs(OpenAttrs):
     residual : str
         "none", "before_activation" or "after_activation".
     activation : str
-        A key of `ACTIVATIONS`.
+        A key of `ACTIVATIONS`, or of `PARAMETRIC` with its numbers: ``clip(0,6)``.
     packed : bool
         b is the result of `pack_weight`.
     packed_for : int
@@ -106,7 +117,7 @@ class MatmulAttrs(OpenAttrs):
     alpha: float = attrs.field(default=1.0, converter=float)
     bias: bool = False
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
-    activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
+    activation: str = attrs.field(default="none", validator=_known_activation)
     packed: bool = False
     packed_for: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
     threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
@@ -248,7 +259,7 @@ class Conv2dAttrs(OpenAttrs):
     alpha: float = attrs.field(default=1.0, converter=float)
     bias: bool = False
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
-    activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
+    activation: str = attrs.field(default="none", validator=_known_activation)
     packed: bool = False
     threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
     plan: str = attrs.field(default="best", validator=_one_of(PLANS), metadata=_SETTLED)

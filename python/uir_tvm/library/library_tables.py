@@ -10,6 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from ..target_facts import Facts, kind_of
+from .reference import activation_name
 
 
 @attrs.frozen
@@ -51,8 +52,9 @@ class LibraryTable:
         Operator and further element type -> the feature of the CPU, as LLVM calls it, with whose instructions
         the library computes it; without them a kernel of ours is faster.
     activations : mapping
-        Relax operator -> the library's name. Whether an activation is better there than in a kernel of its
-        own is a matter of measurement: what is not listed is not absorbed.
+        Relax operator, or a name of `kernel_graph.activation_patterns` -> the library's name. Whether an
+        activation is better there than in a kernel of its own is a matter of measurement: what is not listed
+        is not absorbed.
     epilogues : tuple
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
     attention : AttentionLimits, optional
@@ -116,7 +118,8 @@ class LibraryTable:
         terms = ("bias", "residual")
         if set(steps) & self.refuses.get(operator, frozenset()):
             return False
-        if operator in self.only and not {step for step in steps if step not in terms} <= self.only[operator]:
+        names = {activation_name(step) for step in steps if step not in terms}
+        if operator in self.only and not names <= self.only[operator]:
             return False
         kinds = tuple(step if step in terms else "activation" for step in steps)
         return any(_within(kinds, epilogue) for epilogue in self.epilogues)

@@ -35,6 +35,37 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "sigmoid": _sigmoid,
 }
 
+#: Activations with parameters, which stand behind the name: ``clip(0,6)``.  Name -> how many, function.
+PARAMETRIC: dict[str, tuple[int, Callable[..., Array]]] = {
+    "leaky_relu": (1, lambda x, slope: np.where(x < 0, slope * x, x)),
+    "clip": (2, np.clip),
+    "hard_sigmoid": (2, lambda x, factor, term: np.clip(factor * x + term, 0.0, 1.0)),
+    "hard_swish": (2, lambda x, factor, term: x * np.clip(factor * x + term, 0.0, 1.0)),
+}
+
+
+def activation_name(text: str) -> str:
+    """The name of an activation without its parameters."""
+    return text.partition("(")[0]
+
+
+def activation(text: str) -> Callable[[Array], Array] | None:
+    """The function that a text says: a name of `ACTIVATIONS`, or one of `PARAMETRIC` with its numbers.
+
+    None where it says none.
+    """
+    name, opened, rest = text.partition("(")
+    if name not in PARAMETRIC:
+        return ACTIVATIONS.get(text)
+    count, function = PARAMETRIC[name]
+    try:
+        numbers = [float(part) for part in rest.removesuffix(")").split(",")]
+    except ValueError:
+        return None
+    if len(numbers) != count or not rest.endswith(")"):
+        return None
+    return lambda x: function(x, *numbers)
+
 
 def _epilogue(
     attrs: MatmulAttrs | Conv2dAttrs, product: Array, bias: Array | None, residual: Array | None
@@ -44,7 +75,9 @@ def _epilogue(
         value = value + bias
     if residual is not None and attrs.residual == "before_activation":
         value = value + residual
-    value = ACTIVATIONS[attrs.activation](value)
+    function = activation(attrs.activation)
+    assert function is not None, attrs
+    value = function(value)
     if residual is not None and attrs.residual == "after_activation":
         value = value + residual
     return value

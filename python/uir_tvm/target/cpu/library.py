@@ -28,6 +28,10 @@ TABLE = LibraryTable(
         "nn.silu": "silu",
         "tanh": "tanh",
         "sigmoid": "sigmoid",
+        "leaky_relu": "leaky_relu",
+        "clip": "clip",
+        "hard_sigmoid": "hard_sigmoid",
+        "hard_swish": "hard_swish",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
     attention=AttentionLimits(

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activations that models write as several operators, recognised where a library can apply them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from .patterns import commuted, producer
+from .program import Op, Value, View
+
+
+@attrs.frozen
+class KnownFunction:
+    """A function of one value, with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        A key of `LibraryTable.activations`.
+    argument : View
+        What it is computed of.
+    parameters : tuple of float
+        As `library.reference.PARAMETRIC` says.
+    """
+
+    name: str
+    argument: View
+    parameters: tuple[float, ...] = ()
+
+
+def _number(view: View) -> float | None:
+    found: Any = view.scalar
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def _with_number(op: Op) -> tuple[View, float] | None:
+    """x and c of an operator on x and a number, whichever comes first."""
+    for x, other in commuted(op):
+        number = _number(other)
+        if number is not None and _number(x) is None:
+            return x, number
+    return None
+
+
+def _made(view: View, *names: str) -> Op | None:
+    return next((op for name in names if (op := producer(view, name)) is not None), None)
+
+
+def clip(op: Op) -> KnownFunction | None:
+    """minimum(maximum(x, low), high), or the other way round."""
+    outer = _with_number(op)
+    inner = None if outer is None else _made(outer[0], "maximum" if op.name == "minimum" else "minimum")
+    found = None if inner is None else _with_number(inner)
+    if outer is None or found is None:
+        return None
+    low, high = (found[1], outer[1]) if op.name == "minimum" else (outer[1], found[1])
+    return KnownFunction("clip", found[0], (low, high)) if low <= high else None
+
+
+def _scaled(op: Op) -> tuple[View, float] | None:
+    """x and c of x * c or x / (1 / c)."""
+    if op.name == "multiply":
+        return _with_number(op)
+    divisor = _number(op.operands[1]) if op.name == "divide" else None
+    return (op.operands[0], 1 / divisor) if divisor and _number(op.operands[0]) is None else None
+
+
+def _line(view: View) -> tuple[View, float, float]:
+    """x, a and b of a * x + b; x itself where it is nothing else."""
+    add = producer(view, "add")
+    sum_of = None if add is None else _with_number(add)
+    x, term = (view, 0.0) if sum_of is None else sum_of
+    made = _made(x, "multiply", "divide")
+    product = None if made is None else _scaled(made)
+    return (x, 1.0, term) if product is None else (*product, term)
+
+
+def hard_sigmoid(op: Op) -> KnownFunction | None:
+    """Between 0 and 1, of a line: clip(a * x + b, 0, c) / c."""
+    inner, scale = op, 1.0
+    if op.name in ("multiply", "divide"):
+        scaled = _scaled(op)
+        made = None if scaled is None else _made(scaled[0], "minimum", "maximum")
+        if scaled is None or made is None:
+            return None
+        inner, scale = made, scaled[1]
+    found = clip(inner)
+    if found is None or found.parameters[0] != 0 or abs(found.parameters[1] * scale - 1) > 1e-6:
+        return None
+    x, factor, term = _line(found.argument)
+    if x is found.argument and scale == 1.0:
+        return None  # a clip
+    return KnownFunction("hard_sigmoid", x, (factor * scale, term * scale))
+
+
+def hard_swish(op: Op) -> KnownFunction | None:
+    """x times a hard sigmoid of x, however the factor 1 / c is grouped."""
+    for x, gate in commuted(op) if op.name == "multiply" else ():
+        made = _made(gate, "multiply", "divide", "minimum", "maximum")
+        found = None if made is None else hard_sigmoid(made)
+        if found is not None and _same(found.argument, x):
+            return KnownFunction("hard_swish", x, found.parameters)
+    scaled = _scaled(op)
+    product = None if scaled is None else producer(scaled[0], "multiply")
+    if scaled is None or product is None:
+        return None
+    for x, gate in commuted(product):
+        made = _made(gate, "minimum", "maximum")
+        bounded = None if made is None else clip(made)
+        if bounded is None or bounded.parameters[0] or abs(bounded.parameters[1] * scaled[1] - 1) > 1e-6:
+            continue
+        line, factor, term = _line(bounded.argument)
+        if _same(line, x):
+            return KnownFunction("hard_swish", x, (factor * scaled[1], term * scaled[1]))
+    return None
+
+
+def _same(a: View, b: View) -> bool:
+    return a.base is b.base and a.layout == b.layout
+
+
+def leaky_relu(op: Op) -> KnownFunction | None:
+    """x below 0 times a slope."""
+    assert op.call is not None
+    return KnownFunction("leaky_relu", op.operands[0], (float(op.call.attrs.alpha),))
+
+
+#: Last operator of a pattern -> patterns, the longest first.
+PATTERNS: dict[str, tuple[Callable[[Op], KnownFunction | None], ...]] = {
+    "nn.leakyrelu": (leaky_relu,),
+    "multiply": (hard_swish, hard_sigmoid),
+    "divide": (hard_swish, hard_sigmoid),
+    "minimum": (hard_sigmoid, clip),
+    "maximum": (hard_sigmoid, clip),
+}
+#: Operators of the longest pattern.
+LONGEST = 6
+
+
+def activation_of(
+    value: Value, users: dict[Value, list[tuple[Op, int]]], kept: set[Value]
+) -> tuple[KnownFunction, Op, set[Op]] | None:
+    """The activation that all readers of a value together are.
+
+    Parameters
+    ----------
+    value : Value
+    users : dict
+        Readers of every value.
+    kept : set of Value
+        Values that must be written whatever reads them.
+
+    Returns
+    -------
+    tuple, optional
+        The function, the operator that gives its result, and all operators of it.  None where readers are
+        something else, or where what is between is read from elsewhere.
+    """
+    reached: list[Op] = [reader for reader, _ in users.get(value, ())]
+    for op in reached:  # grows on the way
+        if len(reached) > LONGEST:
+            return None
+        for pattern in PATTERNS.get(op.name, ()):
+            found = pattern(op)
+            if found is None or found.argument.base is not value or not found.argument.is_whole:
+                continue
+            inside = _between(value, op)
+            if all(
+                reader in inside
+                for made in (value, *(o.result for o in inside if o is not op))
+                for reader, _ in users.get(made, ())
+            ) and not any(o.result in kept for o in inside if o is not op):
+                return found, op, inside
+        reached += [r for result in op.results for r, _ in users.get(result, ()) if r not in reached]
+    return None
+
+
+def _between(value: Value, last: Op) -> set[Op]:
+    """What is computed on the way from a value to an operator, that one included."""
+    found: set[Op] = set()
+    waiting = [last]
+    while waiting:
+        op = waiting.pop()
+        found.add(op)
+        for view in op.operands:
+            made = view.base.producer
+            if view.base is not value and made is not None and made not in found:
+                waiting.append(made)
+    return found
