@@ -114,6 +114,11 @@ def _gather_nd(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
     return args[0][tuple(np.moveaxis(args[1], -1, 0))]
 
 
+def _pad(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    widths = [int(width) for width in attrs.pad_width]
+    return np.pad(args[0], list(zip(widths[::2], widths[1::2], strict=True)), constant_values=attrs.pad_value)
+
+
 def _triangle(function: Callable[..., np.ndarray]) -> Meaning:
     return lambda args, attrs, shape: function(args[0], args[1])
 
@@ -172,11 +177,13 @@ MEANINGS: dict[str, Meaning] = {
     "concat": lambda args, attrs, shape: np.concatenate(args[0], axis=int(attrs.axis or 0)),
     "cumsum": _cumsum,
     "expand_dims": _reshape,
+    "flip": lambda args, attrs, shape: np.flip(args[0], int(attrs.axis)),
     "full": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
     "full_like": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
     "gather_elements": lambda args, attrs, shape: np.take_along_axis(args[0], args[1], axis=int(attrs.axis)),
     "gather_nd": _gather_nd,
     "index_tensor": lambda args, attrs, shape: args[0][tuple(args[1])],
+    "nn.pad": _pad,
     "ones": _creation(1),
     "ones_like": _creation(1),
     "permute_dims": lambda args, attrs, shape: args[0].transpose(
@@ -193,6 +200,8 @@ MEANINGS: dict[str, Meaning] = {
     "zeros_like": _creation(0),
 }
 
+# How much larger than its argument a result may be: kernels of convolutions are padded to whole strides.
+GROWS = {"nn.pad": 4}
 # Their arguments are numbers, so that rounding to a narrow float is the only one.
 FROM_NUMBERS = frozenset({"arange"})
 # Their result depends on the argument's type alone, so that the argument need not be constant.
@@ -242,13 +251,14 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
         or shape is None
         or is_open(shape)
         or (name == "gather_nd" and int(call.attrs.batch_dims))
+        or (name == "nn.pad" and str(call.attrs.pad_mode) != "constant")
     ):
         return None
     dtype = str(call.ty.dtype)
     if dtype not in NUMPY_DTYPES and name not in FROM_NUMBERS:
         return None
     numpy = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    if not _pays(call.args, size_of(shape) * numpy.itemsize):
+    if not _pays(call.args, size_of(shape) * numpy.itemsize // GROWS.get(name, 1)):
         return None
     args: list[Any] = []
     for index, arg in enumerate(call.args):

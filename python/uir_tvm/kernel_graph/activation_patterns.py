@@ -128,9 +128,15 @@ def leaky_relu(op: Op) -> KnownFunction | None:
     return KnownFunction("leaky_relu", op.operands[0], (float(op.call.attrs.alpha),))
 
 
+def relu6(op: Op) -> KnownFunction | None:
+    """A clip as Relax's operator of its own."""
+    return KnownFunction("clip", op.operands[0], (0.0, 6.0))
+
+
 #: Last operator of a pattern -> patterns, the longest first.
 PATTERNS: dict[str, tuple[Callable[[Op], KnownFunction | None], ...]] = {
     "nn.leakyrelu": (leaky_relu,),
+    "nn.relu6": (relu6,),
     "multiply": (hard_swish, hard_sigmoid),
     "divide": (hard_swish, hard_sigmoid),
     "minimum": (hard_sigmoid, clip),

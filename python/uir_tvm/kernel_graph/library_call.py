@@ -58,7 +58,7 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     packs = packs and weight.constant is not None and function == table.functions[kind]
     if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
         attributes, weight = _packed(program, op.operands[1], attributes)
-    elif isinstance(attributes, Conv2dAttrs) and not op.operands[1].is_whole:
+    elif isinstance(attributes, Conv2dAttrs) and weight.constant is not None and not op.operands[1].is_whole:
         weight = program.constant(dense(op.operands[1], 4), "weight")
     operands = [op.operands[0].base, weight]
     bias, residual = operand(op, "bias"), operand(op, "residual")
