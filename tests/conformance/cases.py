@@ -8,13 +8,15 @@ operation (`refusals.py`), so that it computes the others of the case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 from uir_tvm.igraph import HardwareModel, IGraph, IOp, IPointer, ISlice, make, var
 from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.igraph.iops import BINARY, COMPARE, IOPS, REDUCE, UNARY
+from uir_tvm.igraph.sizes import elements_at
 
 from .refusals import FP8_NAMES, Refusal, Subject, refusal_of
 from .shapes import SHAPES, TABLE_ROWS, ShapeClass
@@ -88,7 +90,8 @@ class Case:
 
     def build(self, hardware: HardwareModel) -> tuple[IGraph, list[np.ndarray]]:
         """The graph for some hardware, and inputs in the order of its signature."""
-        return _Builder(self.shape).build(self, hardware)
+        made = CaseGraph(self, self.shape, hardware)
+        return made.graph, made.arrays({})
 
     def tolerance(self, output: int) -> float:
         """Relative error allowed to an output; 0 for what is no float."""
@@ -97,52 +100,61 @@ class Case:
         return table.get(operation.target.dtype, 0.0)
 
 
-class _Builder:
-    """Collects pointers and iOps; operands of equal description share their memory."""
+class CaseGraph:
+    """The graph of a case in a shape, and inputs for it; operands of equal description share their memory.
 
-    def __init__(self, shape: ShapeClass) -> None:
+    Parameters
+    ----------
+    shape : ShapeClass or OpenShape
+        Where operands lie, and how a unit goes through its tiles.
+    """
+
+    def __init__(self, case: Case, shape: Any, hardware: HardwareModel) -> None:
         self.shape = shape
-        self.inputs: dict[tuple[int, Operand], tuple[IPointer, np.ndarray]] = {}
+        self.inputs: dict[tuple[int, Operand], IPointer] = {}
         self.onchip: dict[tuple[str, str, int], IPointer] = {}
         self.outputs: list[IPointer] = []
-        self.initial: dict[str, np.ndarray] = {}
-        self.body: list[IOp] = []
-
-    def build(self, case: Case, hardware: HardwareModel) -> tuple[IGraph, list[np.ndarray]]:
+        self.initial: list[tuple[IPointer, Operand, int]] = []
+        self.body: list[Any] = []
         for operation in case.operations:
             self._add(operation)
-        sources = list(self.inputs.values())
-        pointers = [p for p, _ in sources] + self.outputs + list(self.onchip.values())
-        graph = IGraph(case.name.replace("-", "_"), hardware, self.shape.units, 1, pointers, self.body)
-        return graph, [a for _, a in sources] + list(self.initial.values())
+        pointers = [*self.inputs.values(), *self.outputs, *self.onchip.values()]
+        name, body = case.name.replace("-", "_"), shape.around(self.body)
+        self.graph = IGraph(
+            name, hardware, shape.units, 1, pointers, body, {}, tuple(shape.sizes), shape.groups
+        )
+
+    def arrays(self, sizes: Mapping[str, int]) -> list[np.ndarray]:
+        """Inputs at some sizes, in the order of the signature."""
+        given = [(p, operand, n) for n, ((_, operand), p) in enumerate(self.inputs.items())]
+        return [values(operand, elements_at(p, sizes), n) for p, operand, n in (*given, *self.initial)]
 
     def _add(self, operation: Operation) -> None:
-        loaded = [self._loaded(n, operand) for n, operand in enumerate(operation.sources)]
+        loads: list[IOp] = []
+        loaded = [self._loaded(n, operand, loads) for n, operand in enumerate(operation.sources)]
         t = operation.target
-        size = self.shape.size(t.part)
         role = "inout" if operation.in_place else "out"
-        out = IPointer(f"{operation.name}_out", "dram", t.dtype, size, role)
+        out = self.shape.dram(f"{operation.name}_out", t.dtype, t.part, role)
         self.outputs.append(out)
         outside = self.shape.outside(out, t.part)
         if operation.in_place:
-            self.initial[out.name] = values(t, size, len(self.outputs))
-            self.body += _list(operation.make(outside, *loaded))
+            self.initial.append((out, t, len(self.outputs)))
+            self.body += [*loads, *_list(operation.make(outside, *loaded))]
             return
         inside = self.shape.inside(self._chip("t", t, 0), t.part)
-        self.body += [*_list(operation.make(inside, *loaded)), make.move(outside, inside)]
+        made = [*loads, *_list(operation.make(inside, *loaded))]
+        self.body += [*self.shape.rounds(made, inside, len(self.outputs)), make.move(outside, inside)]
 
-    def _loaded(self, position: int, operand: Operand) -> ISlice:
+    def _loaded(self, position: int, operand: Operand, loads: list[IOp]) -> ISlice:
         key = (position, operand)
         if key not in self.inputs:
-            size = self.shape.size(operand.part)
-            number = len(self.inputs)
-            pointer = IPointer(f"x{number}", "dram", operand.dtype, size, "in")
-            self.inputs[key] = (pointer, values(operand, size, number))
-        outside = self.shape.outside(self.inputs[key][0], operand.part)
+            name = f"x{len(self.inputs)}"
+            self.inputs[key] = self.shape.dram(name, operand.dtype, operand.part, "in")
+        outside = self.shape.outside(self.inputs[key], operand.part)
         if operand.part == "table":
             return outside
         inside = self.shape.inside(self._chip("s", operand, position), operand.part)
-        self.body.append(make.move(inside, outside))
+        loads.append(make.move(inside, outside))
         return inside
 
     def _chip(self, side: str, operand: Operand, position: int) -> IPointer:
@@ -356,4 +368,4 @@ def covered() -> set[str]:
     return names
 
 
-__all__: Sequence[str] = ("CASES", "CLASSES", "QUICK", "Case", "Operand", "Operation", "covered")
+__all__: Sequence[str] = ("CASES", "CLASSES", "QUICK", "Case", "CaseGraph", "Operand", "Operation", "covered")

@@ -30,6 +30,8 @@ class Subject:
         All dtypes that it touches.
     units : int
         Units in a group.
+    opened : tuple of str
+        The axes that are open (`open_shapes.AXES`).
     """
 
     kind: str
@@ -37,6 +39,7 @@ class Subject:
     result: str = ""
     dtypes: tuple[str, ...] = ()
     units: int = 1
+    opened: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -53,6 +56,8 @@ class Refusal:
         Some dtype of the subject is one of these.
     groups : bool
         Only groups of several units.
+    opened : tuple of str
+        One of these axes is open.
     """
 
     says: str
@@ -61,6 +66,7 @@ class Refusal:
     results: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     groups: bool = False
+    opened: tuple[str, ...] = ()
 
     def covers(self, subject: Subject) -> bool:
         """Whether the target refuses this for this reason."""
@@ -70,19 +76,25 @@ class Refusal:
             and (not self.results or subject.result in self.results)
             and (not self.dtypes or bool(set(self.dtypes) & set(subject.dtypes)))
             and (not self.groups or subject.units > 1)
+            and (not self.opened or bool(set(self.opened) & set(subject.opened)))
         )
 
+
+#: Rows of a table as far apart as sizes say are looked up on no target.
+_OPEN_TABLES = Refusal("The rows of a slice of .* apart", kinds=("indexed",), opened=("cols",))
 
 #: By target; the first reason that covers a subject is the one that the target gives.
 REFUSALS: Mapping[str, tuple[Refusal, ...]] = {
     "uir-cpu": (
+        _OPEN_TABLES,
         Refusal("units in a group", groups=True),
         Refusal("no arithmetic on fp8", dtypes=FP8_NAMES),
         Refusal("raises integers to constant powers", names=("pow",), results=("int32",)),
         Refusal("to the nearest only", names=("cast_floor",)),
     ),
-    "uir-cuda": (),
+    "uir-cuda": (_OPEN_TABLES,),
     "uir-ascend": (
+        _OPEN_TABLES,
         Refusal("groups of one unit", groups=True),
         Refusal("cannot compute this product", kinds=("contract",), dtypes=("fp64", *FP8_NAMES)),
         Refusal("no fp64", dtypes=("fp64",)),
@@ -92,6 +104,7 @@ REFUSALS: Mapping[str, tuple[Refusal, ...]] = {
         Refusal("cannot compute this product", kinds=("contract",), names=("contract_int32",)),
     ),
     "uir-bang": (
+        _OPEN_TABLES,
         Refusal("no fp64", dtypes=("fp64",)),
         Refusal("no fp8", dtypes=FP8_NAMES),
         Refusal("raises integers to constant powers", names=("pow",), results=("int32",)),

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
-from uir_tvm.igraph import IPointer, ISlice, affine, var
+from uir_tvm.igraph import IOp, IPointer, ISlice, affine, var
+from uir_tvm.igraph.space import Size
 
 #: Rows of the table of a gather and a scatter, inner dimension of a contraction.
 TABLE_ROWS, INNER = 83, 13
@@ -32,6 +33,18 @@ class ShapeClass:
     total_rows: int | None = None
     first_col: int | None = None
     last_col: int | None = None
+
+    #: Nothing is open.
+    sizes: ClassVar[tuple[Size, ...]] = ()
+    groups: ClassVar[None] = None
+
+    def around(self, body: list[Any]) -> list[Any]:
+        """The body of the graph: a unit has one tile."""
+        return body
+
+    def rounds(self, iops: list[IOp], target: ISlice, number: int) -> list[Any]:
+        """What computes a tile: it is computed at once."""
+        return iops
 
     def extent(self, part: str) -> tuple[int, int]:
         """Shape of an operand: ``full``, ``row`` (R,1), ``col`` (1,C), ``turned`` (C,R), ``table`` ..."""
@@ -81,6 +94,10 @@ class ShapeClass:
             return 0
         (r, c), (sr, sc) = self.extent(part), self.steps(part)
         return (r - 1) * sr + (c - 1) * sc + 1
+
+    def dram(self, name: str, dtype: str, part: str, role: str) -> IPointer:
+        """The pointer of an operand in dram."""
+        return IPointer(name, "dram", dtype, self.size(part), role)
 
     def outside(self, pointer: IPointer, part: str) -> ISlice:
         """The operand in dram, for this unit."""

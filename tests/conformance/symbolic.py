@@ -27,6 +27,7 @@ from uir_tvm.pipeline import recording
 from uir_tvm.schedules.demo import Example
 from uir_tvm.stages import KernelRecord
 
+from .points_around import staggered, values_around
 from .symbolic_axes import Shapes, axes_of, forms_of
 from .symbolic_operators import EXAMPLES
 
@@ -97,14 +98,11 @@ class Form:
         Where several are open, one is at a tile's end while others are elsewhere, and each is none in turn.
         """
         tiles = _tiles(graph)
-        values = {name: _points(size, tiles) for name, size in self.sizes.items()}
-        points = [
-            {
-                name: own[(turn + k * (1 + turn % 3)) % len(own)]
-                for k, (name, own) in enumerate(values.items())
-            }
-            for turn in range(max(map(len, values.values())))
-        ]
+        values = {
+            name: values_around([t for t in tiles if t < size.high][:2], int(size.high))
+            for name, size in self.sizes.items()
+        }
+        points = staggered(values)
         for none in values if not self.least else ():
             points.append({name: 0 if name == none else own[1] for name, own in values.items()})
         return points
@@ -123,13 +121,6 @@ def _tiles(graph: IGraph) -> list[int]:
             if piece.pointer.level == "dram":
                 found |= {int(piece.rows), int(piece.cols)}
     return sorted(found - {1}, reverse=True)
-
-
-def _points(size: Size, tiles: Sequence[int]) -> list[int]:
-    high = int(size.high)
-    around = [tile + d for tile in [t for t in tiles if t < high][:2] for d in (-1, 0, 1)]
-    prime = next(p for p in range(high - 1, 1, -1) if all(p % d for d in range(2, int(p**0.5) + 1)))
-    return list(dict.fromkeys(v for v in (1, 2, *around, prime, high) if v <= high))
 
 
 def forms(function: str) -> Iterator[Form]:

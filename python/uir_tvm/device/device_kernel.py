@@ -11,10 +11,11 @@ from typing import Any
 import attrs
 from tvm_ffi import serialization
 
-from ..errors import DeviceError, IGraphError, SizeError
+from ..errors import DeviceError
 from ..igraph.affine import Affine
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import HardwareModel, IGraph, IPointer
+from ..igraph.sizes import admitted
 from ..igraph.space import Size
 from .kind import DEVICES
 
@@ -260,18 +261,7 @@ class DeviceKernel:
         SizeError
             A size without a value, or one that it does not admit.
         """
-        names = [str(size.name) for size in self.sizes]
-        if sorted(names) != sorted(sizes):
-            raise SizeError(
-                f"`{self.name}` was given values for {', '.join(sorted(sizes)) or 'no size'}.",
-                need=", ".join(names) or "no sizes: the kernel is static",
-            )
-        for size in self.sizes:
-            try:
-                size.check(int(sizes[str(size.name)]))
-            except IGraphError as error:
-                raise SizeError(error.what, where=self.name, need=error.need, remedy=error.remedy) from error
-        return {name: int(sizes[name]) for name in names}
+        return admitted(self.name, self.sizes, sizes)
 
 
 def as_json(expression: Affine) -> Any:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import IGraphError
+from ..errors import IGraphError, SizeError
 from .affine import Affine, AffineLike, affine
 from .coordinates import joined_dims
 from .nodes import IGraph, IOp, IPointer, ISlice, Loop
@@ -90,6 +90,40 @@ def checked_sizes(graph: IGraph, sizes: Mapping[str, int]) -> dict[str, int]:
     return {name: int(sizes[name]) for name in names}
 
 
+def admitted(name: str, sizes: Sequence[Size], values: Mapping[str, int]) -> dict[str, int]:
+    """The values of all sizes of a kernel, in order, as a call passes them.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel.
+
+    Raises
+    ------
+    SizeError
+        A size without a value, a value for what is no size, or one that the size does not admit.
+    """
+    names = [str(size.name) for size in sizes]
+    if sorted(names) != sorted(values):
+        raise SizeError(
+            f"`{name}` was given values for {', '.join(sorted(values)) or 'no size'}.",
+            need=", ".join(names) or "no sizes: the kernel is static",
+        )
+    for size in sizes:
+        try:
+            size.check(int(values[str(size.name)]))
+        except IGraphError as error:
+            raise SizeError(error.what, where=name, need=error.need, remedy=error.remedy) from error
+    return {each: int(values[each]) for each in names}
+
+
+def elements_at(pointer: IPointer, sizes: Mapping[str, int]) -> int:
+    """How many elements a pointer has at given sizes."""
+    if not pointer.dims:
+        return int(pointer.size)
+    return math.prod(dim.evaluate(sizes) for dim in pointer.dims)
+
+
 def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
     """The static graph that a graph is at given sizes.
 
@@ -129,5 +163,4 @@ def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
 def _pointer_at(pointer: IPointer, env: Mapping[str, int]) -> IPointer:
     if not pointer.dims:
         return pointer
-    size = math.prod(dim.evaluate(env) for dim in pointer.dims)
-    return IPointer(pointer.name, pointer.level, pointer.dtype, size, pointer.role)
+    return IPointer(pointer.name, pointer.level, pointer.dtype, elements_at(pointer, env), pointer.role)
