@@ -80,21 +80,16 @@ class Refusal:
         )
 
 
-#: Rows of a table as far apart as sizes say are looked up on no target.
-_OPEN_TABLES = Refusal("The rows of a slice of .* apart", kinds=("indexed",), opened=("cols",))
-
 #: By target; the first reason that covers a subject is the one that the target gives.
 REFUSALS: Mapping[str, tuple[Refusal, ...]] = {
     "uir-cpu": (
-        _OPEN_TABLES,
         Refusal("units in a group", groups=True),
         Refusal("no arithmetic on fp8", dtypes=FP8_NAMES),
         Refusal("raises integers to constant powers", names=("pow",), results=("int32",)),
         Refusal("to the nearest only", names=("cast_floor",)),
     ),
-    "uir-cuda": (_OPEN_TABLES,),
+    "uir-cuda": (),
     "uir-ascend": (
-        _OPEN_TABLES,
         Refusal("groups of one unit", groups=True),
         Refusal("cannot compute this product", kinds=("contract",), dtypes=("fp64", *FP8_NAMES)),
         Refusal("no fp64", dtypes=("fp64",)),
@@ -104,7 +99,6 @@ REFUSALS: Mapping[str, tuple[Refusal, ...]] = {
         Refusal("cannot compute this product", kinds=("contract",), names=("contract_int32",)),
     ),
     "uir-bang": (
-        _OPEN_TABLES,
         Refusal("no fp64", dtypes=("fp64",)),
         Refusal("no fp8", dtypes=FP8_NAMES),
         Refusal("raises integers to constant powers", names=("pow",), results=("int32",)),

@@ -24,12 +24,13 @@ from .open_cases import OPEN_CASES, RULES, OpenCase, check_open_case
 from .test_targets import check
 
 #: What the suite runs: loops over tiles of columns and of terms, boxes with a first column, columns apart,
-#: rows of a table, and dtypes of every width.
+#: rows of a table, also of open width, rows that start anywhere in a tile, registers that lanes exchange in
+#: vectors of different widths, and dtypes of every width.
 QUICK = {
-    "uir-cpu": ("compare-fp32-ragged[n,m]", "reduce-int32-strided[m]", "indexed-fp32-ragged[w]"),
-    "uir-cuda": ("contract-fp32-ragged[n,m,k]", "place-int8-ragged[m]"),
-    "uir-ascend": ("place-fp32-ragged[n,m]", "contract-fp16-ragged[k]", "indexed-fp32-row[n]"),
-    "uir-bang": ("reduce-fp32-ragged[n,m]", "cast-bool-strided[m]"),
+    "uir-cpu": ("compare-fp32-ragged[n,m]", "reduce-int32-strided[m]", "indexed-fp32-ragged[n,m,w]"),
+    "uir-cuda": ("contract-fp64-ragged[n,m,k]", "indexed-int8-ragged[m]"),
+    "uir-ascend": ("place-fp32-ragged[n,m]", "reduce-fp16-column[m]", "indexed-fp16-row[n,m,w]"),
+    "uir-bang": ("reduce-fp32-ragged[n,m]", "indexed-fp32-strided[n,m,w]"),
 }
 SAMPLE = [(name, target) for target, names in QUICK.items() for name in names]
 #: Of sizes that are drawn, each form on one target.

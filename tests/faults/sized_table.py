@@ -81,6 +81,68 @@ a[0; (4,128); (128,1); rows :n - 4*pid; cols :m]
 }}
 """
 
+#: Rows of m of a table of n, k of them, four at a time.
+OPEN_TABLE = f"""{HARDWARE}
+igraph open_table on h parallel ((k + 3) / 4, 1) {{
+  size n = [1, 1000]
+  size m = [1, 100]
+  size k = [1, 60]
+  x = iPointer(dram, fp32, (n, m), in)
+  i = iPointer(dram, int32, (k), in)
+  y = iPointer(dram, fp32, (k, m), out)
+  j = iPointer(reg, int32, 4)
+  a = iPointer(reg, fp32, 512)
+  move.dram.reg.int32 j[0; (4,1); (1,1); rows :k - 4*pid], i[4*pid; (4,1); (1,1); rows :k - 4*pid]
+  gather.fp32 a[0; (4,128); (128,1); rows :k - 4*pid; cols :m], \
+x[0; (1000,128); (m,1); rows :n; cols :m], j[0; (4,1); (1,1); rows :k - 4*pid]
+  move.reg.dram.fp32 y[4*m*pid; (4,128); (m,1); rows :k - 4*pid; cols :m], \
+a[0; (4,128); (128,1); rows :k - 4*pid; cols :m]
+}}
+"""
+#: k rows of m stored in a table of n where data says, four at a time.
+OPEN_UPDATE = f"""{HARDWARE}
+igraph open_update on h parallel ((k + 3) / 4, 1) {{
+  size n = [1, 1000]
+  size m = [1, 100]
+  size k = [1, 60]
+  x = iPointer(dram, fp32, (k, m), in)
+  i = iPointer(dram, int32, (k), in)
+  y = iPointer(dram, fp32, (n, m), inout)
+  j = iPointer(reg, int32, 4)
+  a = iPointer(reg, fp32, 512)
+  move.dram.reg.int32 j[0; (4,1); (1,1); rows :k - 4*pid], i[4*pid; (4,1); (1,1); rows :k - 4*pid]
+  move.dram.reg.fp32 a[0; (4,128); (128,1); rows :k - 4*pid; cols :m], \
+x[4*m*pid; (4,128); (m,1); rows :k - 4*pid; cols :m]
+  scatter.fp32 y[0; (1000,128); (m,1); rows :n; cols :m], \
+a[0; (4,128); (128,1); rows :k - 4*pid; cols :m], j[0; (4,1); (1,1); rows :k - 4*pid]
+}}
+"""
+#: A copy of n rows of m, in tiles of 16 columns that a unit walks.
+WALKED = f"""{HARDWARE}
+igraph walked on h parallel (n, 1) {{
+  size n = [1, 1000]
+  size m = [1, 60]
+  x = iPointer(dram, fp32, (n, m), in)
+  y = iPointer(dram, fp32, (n, m), out)
+  a = iPointer(reg, fp32, 16)
+  for t in 4 {{
+    move.dram.reg.fp32 a[0; (1,16); (16,1); cols :m - 16*t], x[m*pid + 16*t; (1,16); (16,1); cols :m - 16*t]
+    move.reg.dram.fp32 y[m*pid + 16*t; (1,16); (16,1); cols :m - 16*t], a[0; (1,16); (16,1); cols :m - 16*t]
+  }}
+}}
+"""
+#: ROWS of n * m rows, which are one size.
+JOINED = (
+    ROWS.replace("igraph rows", "igraph joined")
+    .replace("n - 4", "n_times_m - 4")
+    .replace("(n ", "(n_times_m ")
+    .replace("(n,", "(n_times_m,")
+    .replace("size n", "size n_times_m")
+)
+
+#: All of them, right.
+GRAPHS = (ROWS, FLAT, PHASES, OPEN_ROWS, TURNED, OPEN_TABLE, OPEN_UPDATE, WALKED, JOINED)
+
 
 @attrs.frozen
 class SizedFault:
@@ -213,5 +275,48 @@ FAULTS: dict[str, SizedFault] = {
     ),
     "a tile is shorter than the longest row": SizedFault(
         OPEN_ROWS, "512", "256", "coverage", (1, 257), ((1, 256), (7, 1))
+    ),
+    "a table of open width has a row too many": SizedFault(
+        OPEN_TABLE,
+        "(m,1); rows :n;",
+        "(m,1); rows :n + 1;",
+        "bounds",
+        (1, 1, 1),
+        ((1000, 1, 1), (1000, 9, 5)),
+    ),
+    "rows of a table end one element too soon": SizedFault(
+        OPEN_TABLE, "rows :n; cols :m]", "rows :n; cols :m - 1]", "bounds", (1, 1, 1)
+    ),
+    "of a table every other row is looked up": SizedFault(
+        OPEN_TABLE, "(1000,128); (m,1)", "(1000,128); (2*m,1)", "bounds", (2, 1, 1), ((1, 1, 1), (1, 100, 60))
+    ),
+    "an index too few is loaded": SizedFault(
+        OPEN_TABLE,
+        "j[0; (4,1); (1,1); rows :k - 4*pid], i[4*pid; (4,1); (1,1); rows :k - 4*pid]",
+        "j[0; (4,1); (1,1); rows :k - 1 - 4*pid], i[4*pid; (4,1); (1,1); rows :k - 1 - 4*pid]",
+        "uninitialised",
+        (1, 1, 1),
+    ),
+    "an updated table has a row too many": SizedFault(
+        OPEN_UPDATE, "rows :n; cols :m]", "rows :n + 1; cols :m]", "bounds", (1, 1, 1), ((1000, 1, 1),)
+    ),
+    "updated rows reach into the next one": SizedFault(
+        OPEN_UPDATE, "rows :n; cols :m]", "rows :n; cols :m + 1]", "bounds", (1, 1, 1)
+    ),
+    "a loop over columns ends a round too soon": SizedFault(
+        WALKED, "for t in 4", "for t in 3", "coverage", (1, 49), ((1, 48), (9, 1), (3, 32))
+    ),
+    "a loop over columns starts a round too late": SizedFault(
+        WALKED, "16*t", "16*(t + 1)", "coverage", (1, 1)
+    ),
+    "of joined sizes the last row is left out": SizedFault(
+        JOINED,
+        "y[32*pid; (4,8); (8,1); rows :n_times_m - 4*pid]",
+        "y[32*pid; (4,8); (8,1); rows :n_times_m - 1 - 4*pid]",
+        "coverage",
+        1,
+    ),
+    "of joined sizes a tile is left out where one row is left": SizedFault(
+        JOINED, "(n_times_m + 3) / 4", "(n_times_m + 2) / 4", "coverage", 1, (2, 3, 4)
     ),
 }

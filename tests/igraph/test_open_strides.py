@@ -66,7 +66,7 @@ def test_strides_of_no_dimension_are_refused(old: str, new: str, what: str) -> N
     assert faults and faults[0].rule == "form" and re.search(what, str(faults[0]))
 
 
-def test_only_moves_have_them() -> None:
+def test_only_moves_and_tables_have_them() -> None:
     text = TURNED.replace("  move.reg.dram.fp32 y[", "  unary.exp.fp32 y[")
     (fault, *_) = check(parse_igraph(text))
     assert fault.rule == "form" and "apart" in str(fault)

@@ -173,12 +173,16 @@ def _indexed(
     if len(data) == 1 and linear:
         dim, stride, index = data[0]
         shape = index.shape if isinstance(index, TileValue) else (1, 1)
-        if shape[1] == 1 and isinstance(stride, int):
+        if shape[1] == 1:
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
             base = rest if cols is None else rest.without([cols])
             extent, steps = (storage.shape[dim], width), (stride, step or 1)
-            table = ISlice(storage.pointer, base, extent, steps, rows=(None, _open_rows(storage, dim)))
+            # rows of open width end where the tile does
+            own = (None, None) if isinstance(stride, int) or not step else (c.box.col_begin, c.box.col_end)
+            table = ISlice(
+                storage.pointer, base, extent, steps, rows=(None, _open_rows(storage, dim)), cols=own
+            )
             return table, index, (shape[0], width)
     return _elements(c, storage, indices)
 

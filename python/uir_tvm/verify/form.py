@@ -161,10 +161,14 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     def text() -> str:
         return print_iop(iop)
 
-    slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
+    slices = [
+        *(("target", piece) for piece in iop.targets),
+        *((f"source{k}", piece) for k, piece in enumerate(iop.sources)),
+        *(("attribute", v) for v in iop.attrs.values() if isinstance(v, ISlice)),
+    ]
     unbound = False
-    for piece in slices:
-        for fault in (*_slice(piece, text, bound, listed), *form_sizes.strides(step, piece)):
+    for operand, piece in slices:
+        for fault in (*_slice(piece, text, bound, listed), *form_sizes.strides(step, operand, piece)):
             unbound = True
             yield fault
     for name, value in iop.attrs.items():

@@ -42,8 +42,10 @@ def check(graph: IGraph) -> Iterator[VerifyError]:
             )
 
 
-def strides(step: Step, piece: ISlice) -> Iterator[VerifyError]:
-    """Strides that sizes decide: of moves from and to dram, along a dimension of the pointer."""
+def strides(step: Step, operand: str, piece: ISlice) -> Iterator[VerifyError]:
+    """Strides that sizes decide: of moves from and to dram, and of the rows of a table that data names; along
+    a dimension of the pointer.
+    """
     if not piece.open_strides:
         return
     dims = joined_dims(piece.pointer.dims)
@@ -51,12 +53,13 @@ def strides(step: Step, piece: ISlice) -> Iterator[VerifyError]:
         if not isinstance(stride, Affine):
             continue
         own = set(stride.variables()) <= set(step.launch.names)
-        if step.spec.copies and own and len(dims) > 1 and (step_along(stride, dims) or (0, 0))[1] > 0:
+        walks = step.spec.copies or (operand == step.spec.by_data and side == "rows")
+        if walks and own and len(dims) > 1 and (step_along(stride, dims) or (0, 0))[1] > 0:
             continue
         yield _fault(
             f"The {side} of a slice of '{piece.pointer.name}' are {stride} apart.",
             where=f"{print_slice(piece)} in {print_iop(step.iop)}",
-            need="a number; of a move from or to dram also a number times the stride of a dimension",
+            need="a number; of a move from or to dram and of the rows of a table also one times a dimension's stride",
             remedy="let a loop walk them",
         )
 

@@ -16,9 +16,9 @@
 namespace uir::codegen::ascend {
 namespace {
 
-/*! \brief `row * stride + col`, with what is 0 left out. */
-std::string OffsetOf(const std::string& row, int64_t stride, const Bound& col) {
-  std::string text = TimesText(row, stride);
+/*! \brief How far column `col` of row `row` is from the first element, with what is 0 left out. */
+std::string OffsetOf(const Emitter& e, const Tile& tile, const std::string& row, const Bound& col) {
+  std::string text = e.RowText(tile, row);
   return col.text == "0" ? text : text + " + " + col.Text(Precedence::kSum);
 }
 
@@ -39,12 +39,18 @@ struct Indexed {
   bool by_row;
 };
 
-/*! \brief An array of the scalar unit with the index of every row. */
-std::string RowIndices(Emitter& e, const Indexed& job, const Box& box) {
+/*! \brief What guards rows that may have no columns, or nothing. */
+std::string SomeColumns(const Bound& cols) {
+  return cols.range.low > 0 ? "" : "if (" + cols.Text(Precedence::kSum) + " > 0)";
+}
+
+/*! \brief An array of the scalar unit with the index of every row; of rows without columns there may be none. */
+std::string RowIndices(Emitter& e, const Indexed& job, const Box& box, const Bound& cols) {
   std::string name = e.Fresh("index"), row = e.Fresh("r");
   e.Plain("int64_t " + name + "[" + std::to_string(job.tile.rows) + "];");
   std::string value = Member(e, job.index, "GetValue", {OffsetText(e, job.index, row, "0")});
-  e.Do("S", OverRows(row, box, {name + "[" + row + "] = " + value + ";"}), {Reads(job.index)});
+  std::vector<std::string> lines = OverRows(row, box, {name + "[" + row + "] = " + value + ";"});
+  e.Do("S", tiles::Under(SomeColumns(cols), lines), {Reads(job.index)});
   return name;
 }
 
@@ -65,8 +71,8 @@ std::string RowCopy(Emitter& e, const Indexed& job, const std::string& row, cons
   std::string type = ElementType(job.tile.dtype);
   Bound cols = end - begin;
   std::string bytes = (cols * job.tile.bytes).Text(Precedence::kSum);
-  std::string local = e.At(job.tile, OffsetOf(row, job.tile.row_stride, begin));
-  std::string global = e.At(job.table, OffsetOf(number, job.table.row_stride, begin));
+  std::string local = e.At(job.tile, OffsetOf(e, job.tile, row, begin));
+  std::string global = e.At(job.table, OffsetOf(e, job.table, number, begin));
   std::string params = e.Call("DataCopyExtParams", "struct", {}, {"1", bytes, "0", "0", "0"});
   std::vector<std::string> args =
       load ? std::vector<std::string>{local, global, params} : std::vector<std::string>{global, local, params};
@@ -78,15 +84,14 @@ std::string RowCopy(Emitter& e, const Indexed& job, const std::string& row, cons
 
 void GatherByRows(Emitter& e, const Indexed& job) {
   const Box& box = job.tile.box;
-  std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
   Bound cols = box.col_end - box.col_begin;
   if (cols.range.high <= 0) return;
-  std::string some = cols.range.low > 0 ? "" : " && " + cols.Text(Precedence::kSum) + " > 0";
-  e.Do("MTE2",
-       OverRows(row, box,
-                tiles::Under("if (" + InRange(number, job.table.box) + some + ")",
-                             {RowCopy(e, job, row, number, box.col_begin, box.col_end, true)})),
-       {Reads(job.table), Writes(job.tile)});
+  std::string name = RowIndices(e, job, box, cols), row = e.Fresh("r"), number = name + "[" + row + "]";
+  std::vector<std::string> rows =
+      OverRows(row, box,
+               tiles::Under("if (" + InRange(number, job.table.box) + ")",
+                            {RowCopy(e, job, row, number, box.col_begin, box.col_end, true)}));
+  e.Do("MTE2", tiles::Under(SomeColumns(cols), rows), {Reads(job.table), Writes(job.tile)});
 }
 
 void GatherByElements(Emitter& e, const Indexed& job, const ffi::Any& pad) {
@@ -112,11 +117,12 @@ std::vector<std::string> WaitForEqual(Emitter& e, const std::string& name, const
 }
 
 void ScatterByRows(Emitter& e, const Indexed& job, const Box& box, const Bound& begin, const Bound& end) {
-  std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
+  Bound cols = end - begin;
+  std::string name = RowIndices(e, job, box, cols), row = e.Fresh("r"), number = name + "[" + row + "]";
   std::vector<std::string> lines = {"if (!(" + InRange(number, job.table.box) + ")) continue;"};
   for (const std::string& line : WaitForEqual(e, name, row, box.row_begin)) lines.push_back(line);
   lines.push_back(RowCopy(e, job, row, number, begin, end, false));
-  e.Do("MTE3", OverRows(row, box, lines), {Reads(job.tile), job.table.Region(true)});
+  e.Do("MTE3", tiles::Under(SomeColumns(cols), OverRows(row, box, lines)), {Reads(job.tile), job.table.Region(true)});
 }
 
 /*! \brief Element by element to global memory: each in a block of its own, since copies start at blocks. */
@@ -204,13 +210,14 @@ void EmitScatter(Emitter& e, const IOp& iop) {
   }
   // rows are copied from the first column that both sides have
   const Box& held = job.table.box;
-  bool same =
-      box.col_begin.Constant() && held.col_begin.Constant() && box.col_end.Constant() && held.col_end.Constant();
+  const bool begins = box.col_begin.Constant() && held.col_begin.Constant();
+  const bool ends = box.col_end.Constant() && held.col_end.Constant();
+  const bool same = begins && (ends || box.col_end.text == held.col_end.text);
   int64_t first = same ? std::max(box.col_begin.range.low, held.col_begin.range.low) : 0;
-  int64_t last = same ? std::min(box.col_end.range.low, held.col_end.range.low) : 0;
-  if (same && first >= last) return;
+  Bound last = ends ? Bound::Of(std::min(box.col_end.range.low, held.col_end.range.low)) : box.col_end;
+  if (same && first >= last.most()) return;
   if (same && RowsCopied(job, first)) {
-    ScatterByRows(e, job, box, Bound::Of(first), Bound::Of(last));
+    ScatterByRows(e, job, box, Bound::Of(first), last);
   } else {
     ScatterByElements(e, job, box);
   }

@@ -248,6 +248,13 @@ void EmitReduce(Emitter& e, const IOp& iop) {
     result = result.Turned();
     row = true;
   }
+  if (row && (!RowsAligned(tile) || !tile.RowsDense())) {
+    // rows that start anywhere: beside, each from a block on
+    Tile apart = e.Work(tile.dtype, tile.rows, tile.cols, RoundUp(tile.cols * tile.bytes, kBlockBytes) / tile.bytes);
+    apart.box = tile.box;
+    Relayout(e, apart, tile, tile.box);
+    tile = apart;
+  }
   auto reduce = row ? ReduceRow : ReduceCol;
   // folds of pairs write from blocks on: rows before the box come along
   const Bound& begin = tile.box.row_begin;

@@ -205,11 +205,7 @@ void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Til
 }
 
 void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s) {
-  if (!RowsAligned(s) || !s.RowsDense()) {
-    e.Refuse("A reduction over rows needs rows that start at blocks of the unified buffer.",
-             "an offset and a row pitch that are multiples of 32 bytes",
-             std::to_string(s.row_stride * s.bytes) + " bytes from row to row", "the pass align_rows");
-  }
+  TVM_FFI_CHECK(RowsAligned(s) && s.RowsDense(), InternalError) << "rows that do not start at blocks";
   bool converts = folding.dtype != folding.stored;
   const Bound &row_begin = s.box.row_begin, &begin = s.box.col_begin;
   Bound rows = s.box.row_end, cols = s.box.col_end;

@@ -49,12 +49,12 @@ std::string IdentityOf(const std::string& name) {
 
 std::string OffsetText(const Emitter& e, const Tile& tile, const std::string& row, const std::string& col) {
   std::string text = e.Text(tile.offset);
-  auto add = [&text](const std::string& index, int64_t stride) {
+  auto add = [&text](const std::string& index, int64_t stride, const std::string& product) {
     if (index == "0" || stride == 0) return;
-    text = (text == "0" ? "" : text + " + ") + TimesText(index, stride);
+    text = (text == "0" ? "" : text + " + ") + product;
   };
-  add(row, tile.row_stride);
-  add(col, tile.col_stride);
+  add(row, tile.row_stride, e.RowText(tile, row));
+  add(col, tile.col_stride, TimesText(col, tile.col_stride));
   return text;
 }
 

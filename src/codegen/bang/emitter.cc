@@ -100,12 +100,12 @@ std::string Emitter::At(const Tile& tile, const std::string& more) const {
 std::string Emitter::Element(const Tile& tile, const std::string& row, const std::string& col) const {
   std::string index = scope_.Text(tile.offset);
   if (index == "0") index.clear();
-  auto add = [&](const std::string& number, int64_t stride) {
+  auto add = [&](const std::string& number, int64_t stride, const std::string& product) {
     if (number == "0" || stride == 0) return;
-    index += (index.empty() ? "" : " + ") + number + (stride == 1 ? "" : " * " + std::to_string(stride));
+    index += (index.empty() ? "" : " + ") + product;
   };
-  if (tile.rows > 1) add(row, tile.row_stride);
-  if (tile.cols > 1) add(col, tile.col_stride);
+  if (tile.rows > 1) add(row, tile.row_stride, RowText(tile, row));
+  if (tile.cols > 1) add(col, tile.col_stride, TimesText(col, tile.col_stride));
   return tile.tensor + "[" + (index.empty() ? "0" : index) + "]";
 }
 

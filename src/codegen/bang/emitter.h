@@ -42,6 +42,7 @@ using tiles::Place;
 using tiles::Plan;
 using tiles::Reads;
 using tiles::Tile;
+using tiles::TimesText;
 using tiles::Under;
 using tiles::Writes;
 

@@ -11,11 +11,13 @@ namespace uir::codegen::bang {
 namespace {
 
 /*! \brief A row, or an element, of a tile at a number that only the run knows. */
-Tile RowAt(const Tile& tile, const std::string& number) {
+Tile RowAt(const Emitter& e, const Tile& tile, const std::string& number) {
   Tile row = tile;
   // the text of the start; regions are taken from the whole tile
-  row.tensor = tile.tensor + " + " + number + (tile.row_stride == 1 ? "" : " * " + std::to_string(tile.row_stride));
+  row.tensor = tile.tensor + " + " + e.RowText(tile, number);
   row.rows = 1;
+  row.row_stride = tile.row_pitch ? tile.cols : tile.row_stride;
+  row.row_pitch.reset();
   return row;
 }
 
@@ -23,7 +25,7 @@ Tile RowAt(const Tile& tile, const std::string& number) {
 void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table, bool to_table, const ffi::Any* pad) {
   std::string row = e.Fresh("i"), col = e.Fresh("j"), at = e.Fresh("at");
   bool each = index.cols > 1;
-  Tile part = RowAt(moved, row), found = RowAt(table, at);
+  Tile part = RowAt(e, moved, row), found = RowAt(e, table, at);
   if (each) {
     part.tensor += " + " + col + " * " + std::to_string(moved.col_stride);
     part.cols = 1;
@@ -67,7 +69,10 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
   }
   lines.emplace_back("}");
   if (each) lines = OverCols(col, moved.box, lines);
-  e.Do("S", OverRows(row, moved.box, lines),
+  // of rows without columns there may be no index
+  const Bound cols = moved.box.col_end - moved.box.col_begin;
+  const std::string some = each || cols.range.low > 0 ? "" : "if (" + cols.Text(Precedence::kSum) + " > 0)";
+  e.Do("S", tiles::Under(some, OverRows(row, moved.box, lines)),
        {to_table ? Reads(moved) : Writes(moved), Reads(index), to_table ? Writes(table) : Reads(table)});
 }
 

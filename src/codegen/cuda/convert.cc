@@ -181,8 +181,9 @@ class ConversionPrinter {
     Cell cell;
     cell.row = Named("row", coordinate(f.replicated_r(), e_.LaneRow(l), row, l.vec_r, l.step_r(), by_rows ? width : 1));
     cell.col = Named("col", coordinate(f.replicated_c(), e_.LaneCol(l), col, l.vec_c, l.step_c(), by_cols ? width : 1));
-    // what is outside of the box nothing wrote; vectors may hold some of it
-    std::string condition = e_.Inside(f, width == 1 ? box_ : Box(), cell);
+    // what is outside of the box nothing wrote; vectors may hold some of it, and what they read is written whole
+    const bool boxed = width == 1 && (!store || tile.width_out == 1);
+    std::string condition = e_.Inside(f, boxed ? box_ : Box(), cell);
     std::string copies = store ? e_.OneOfCopies(f) : "";
     if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
     if (!condition.empty()) loops.OpenBlock("if (" + condition + ")");

@@ -163,6 +163,11 @@ Bound Emitter::Along(const Bound& count, int64_t stride, const std::optional<Aff
           Precedence::kProduct};
 }
 
+std::string Emitter::RowText(const Tile& tile, const std::string& number) const {
+  if (!tile.row_pitch || number == "0") return TimesText(number, tile.row_stride);
+  return number + " * " + scope_.Text(*tile.row_pitch, Precedence::kAtom);
+}
+
 std::string Emitter::At(const Tile& tile, const Bound& from, const std::string& more) const {
   if (!from.Constant()) return At(tile, more.empty() ? from.text : from.text + " + " + more);
   Tile there = tile;

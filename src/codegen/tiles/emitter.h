@@ -68,6 +68,8 @@ class Emitter {
   Bound Along(const Bound& count, int64_t stride, const std::optional<Affine>& pitch) const;
   Bound RowsOf(const Tile& tile, const Bound& count) const { return Along(count, tile.row_stride, tile.row_pitch); }
   Bound ColsOf(const Tile& tile, const Bound& count) const { return Along(count, tile.col_stride, tile.col_pitch); }
+  /*! \brief How far a row of a number that only the run knows is from the first, as text; the number is an int64_t. */
+  std::string RowText(const Tile& tile, const std::string& number) const;
   /*! \brief The tile from `from` elements after its first, and `more`, on. */
   std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
 

@@ -9,6 +9,7 @@ import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...igraph.affine import affine
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
 from .address import as_int, distance, index
 from .code import Code
@@ -231,7 +232,7 @@ class GroupEmitter:
         value, at = code.bind(args[0]), code.bind(tirx.Cast("int64", args[1]))
         r0, r1 = self.nest.bounds(target.valid[:2], target.rows)
         inside = tirx.And(at >= r0, at < r1)
-        address = scope.expr(target.offset) + at * index(target.row_stride)
+        address = scope.expr(target.offset) + at * scope.expr(affine(target.stride[0]))
         access = action.write
         if action.indexed_rows:
             address = address + point.col * index(target.col_stride)

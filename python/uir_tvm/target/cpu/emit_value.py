@@ -123,8 +123,10 @@ def _gather(kernel: KernelContext, action: Action, args: Sequence[Expr], point: 
     pad = parameter(iop.attrs.get("pad", 0), iop.dtype, point.lanes)
     static = as_int(begin) is not None and as_int(end) is not None
 
+    pitch = scope.expr(affine(table.stride[0]))
+
     def load(which: Expr) -> Expr:
-        where = which * splat(index(table.row_stride), width) + splat(start, width)
+        where = which * splat(pitch, width) + splat(start, width)
         if action.indexed_rows:
             where = where + point.col * table.col_stride
             if point.lanes > 1:
