@@ -25,7 +25,7 @@ from uir_tvm.schedule.begin import begin
 from uir_tvm.schedule.driver import run_recipe
 from uir_tvm.schedule.size_ranges import SizeRanges, size_ranges
 from uir_tvm.schedules import RECIPES
-from uir_tvm.stages import KernelRecord
+from uir_tvm.stages import KernelRecord, Variant
 from uir_tvm.verify import verify
 
 from tests.device_targets import DEVICE_TARGETS
@@ -141,6 +141,27 @@ def test_each_is_proved_under_its_ranges_and_no_wider_ones(target: str) -> None:
     for fault in (graph.replace(sizes=wider), shifted(graph)):
         with pytest.raises(VerifyError):
             verify(fault)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told", "said"),
+    [
+        ([Size("s27", 2, 64)], {"s27": "x_1"}, "2 <= x_1 <= 64"),
+        ([Size("s27", 3, 3), Size("b", 1, 9)], {"s27": "length"}, "length == 3 and 1 <= b <= 9"),
+        ([Size("s77_times_s27", 0, 64)], {"s27": "x_1", "s77": "x_0"}, "0 <= x_0 * x_1 <= 64"),
+        ([Size("b_times_size0", 0, 64)], {"size0": "h + 1"}, "0 <= b * (h + 1) <= 64"),
+        ([Size("size0", 0, 64)], {"size0": "h + 1"}, "0 <= h + 1 <= 64"),
+        (
+            [Size("size0_times_b", 0, 64, 4)],
+            {"size0": "h + 1"},
+            "0 <= (h + 1) * b <= 64 and ((h + 1) * b) % 4 == 0",
+        ),
+    ],
+)
+def test_conditions_speak_of_sizes_as_the_model_does(
+    sizes: list[Size], told: dict[str, str], said: str
+) -> None:
+    assert Variant(tuple(sizes), KernelRecord("f"), told).condition == said
 
 
 def test_a_fault_in_one_variant_leaves_the_others(

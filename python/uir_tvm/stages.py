@@ -123,10 +123,13 @@ class Variant:
         The ranges in which a launch takes it: of variables of the function's shapes, or of products of them.
     record : KernelRecord
         It has no variants itself.
+    told : mapping of str to str
+        What a model calls the variables of its sizes, where it has names or expressions of its own for them.
     """
 
     sizes: tuple[Size, ...]
     record: KernelRecord
+    told: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def has(self, sizes: Mapping[str, int]) -> bool:
         """Whether a launch of these sizes takes it, unless an earlier one does."""
@@ -137,18 +140,22 @@ class Variant:
     @property
     def condition(self) -> str:
         """When a launch takes it, as text."""
-        return " and ".join(map(_condition, self.sizes))
+        return " and ".join(_condition(size, self.told) for size in self.sizes)
 
     def to_json(self) -> dict[str, str]:
         """What reports say of it."""
         return {"kernel": self.record.name, "condition": self.condition, "recipe": self.record.recipe}
 
 
-def _condition(size: Size) -> str:
-    name = str(size.name).replace(TIMES, " * ")
+def _condition(size: Size, told: Mapping[str, str]) -> str:
+    factors = [told.get(factor, factor) for factor in str(size.name).split(TIMES)]
+    if len(factors) > 1 or size.multiple_of > 1:
+        factors = [factor if factor.isidentifier() else f"({factor})" for factor in factors]
+    name = " * ".join(factors)
     if size.low == size.high:
         return f"{name} == {size.low}"
-    divided = f" and {name} % {size.multiple_of} == 0" if size.multiple_of > 1 else ""
+    whole = f"({name})" if len(factors) > 1 else name
+    divided = f" and {whole} % {size.multiple_of} == 0" if size.multiple_of > 1 else ""
     return f"{size.low} <= {name} <= {size.high}{divided}"
 
 

@@ -111,6 +111,7 @@ class OpenKernels:
                 given = with_sizes(given, self._sizes(name, limits or {}))
             with pipeline.recording(self._options):
                 self.records[name] = pipeline.try_kernel(given, self._target, name)
+            self.records[name] = self._told(name, self.records[name])
         record = self.records[name]
         refusal = record.refusal
         if not is_open or refusal is None:
@@ -120,6 +121,14 @@ class OpenKernels:
                 return ""
         del self.records[name]
         return record.fallback
+
+    def _told(self, name: str, record: pipeline.KernelRecord) -> pipeline.KernelRecord:
+        """The record of a kernel whose variants speak of sizes as the model does."""
+        if not record.variants:
+            return record
+        told = {str(variable.name): each for each, variable in self._space.variables.items()}
+        told |= {own: str(size) for own, size in self._own.get(name, {}).items()}
+        return attrs.evolve(record, variants=tuple(attrs.evolve(v, told=told) for v in record.variants))
 
     def _built_by_tvm(self, name: str, function: tvm.tirx.PrimFunc) -> bool:
         """Whether TVM's own lowering makes code of a function for all sizes."""

@@ -59,7 +59,7 @@ def strides(step: Step, operand: str, piece: ISlice) -> Iterator[VerifyError]:
         yield _fault(
             f"The {side} of a slice of '{piece.pointer.name}' are {stride} apart.",
             where=f"{print_slice(piece)} in {print_iop(step.iop)}",
-            need="a number; of a move from or to dram and of the rows of a table also one times a dimension's stride",
+            need="a number; of moves with dram and of rows of tables also one times a dimension's stride",
             remedy="let a loop walk them",
         )
 
