@@ -244,8 +244,15 @@ def _optimize(record: KernelRecord, context: StageContext) -> Optimized:
     names = registry.of_target(context.target).passes if options.passes is None else options.passes
     comparer = Comparer(options.equivalence, record.equivalence)
     valid = still_splits(graph, verify if options.verify else None)
-    check = comparer.after_passes(graph, valid, options.fast_math)
-    made = optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
+    checks = comparer.after_passes(graph, valid, options.fast_math)
+    made = optimize(
+        graph,
+        names,
+        fast_math=options.fast_math,
+        check=checks.kept,
+        reordered=checks.reordered,
+        keep_going=True,
+    )
     # without its buffers a loop waits for its loads: smaller tiles do better
     record.lacked_room = any(step.rule == "capacity" for step in made.faults)
     return attrs.evolve(made, steps=(*record.first_steps, *made.steps))

@@ -105,6 +105,7 @@ def optimize(
     *,
     fast_math: bool = False,
     check: Checker | None = verify,
+    reordered: Checker | None = None,
     keep_going: bool = False,
 ) -> Optimized:
     """Run passes over a graph.
@@ -119,6 +120,8 @@ def optimize(
         Whether passes may change the rounding of floats.
     check : callable, optional
         Asked of every graph that a pass made; None asks nothing.
+    reordered : callable, optional
+        Asked in its place of what a pass made that adds sums up in another order (`Pass.reorders`).
     keep_going : bool
         Whether the graph before a pass takes the place of a result that is refused, with a warning; the step
         says why.
@@ -138,7 +141,7 @@ def optimize(
         start = time.perf_counter()
         fault, rule, made = "", "", graph
         try:
-            made = ran(row, graph, fast_math, check)
+            made = ran(row, graph, fast_math, reordered if row.reorders and reordered is not None else check)
         except PassError as error:
             if not keep_going:
                 raise

@@ -30,11 +30,15 @@ class Pass:
         What it is for, and why it stands where it does.
     fast_math : bool
         Whether ``run`` takes ``fast_math``: whether floats may be reassociated.
+    reorders : bool
+        Whether it adds sums up in another order, or rounds them once more, whatever ``fast_math`` says: what
+        it makes agrees within the tolerance of sums (`verify.agreement.TOLERANCE`). Others keep every bit.
     """
 
     name: str
     reason: str
     fast_math: bool = False
+    reorders: bool = False
 
     def load(self) -> ModuleType:
         """The module, imported at the first call."""
@@ -130,6 +134,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(
         "matrix_unit",
         "after fold_operands and peel_tails settle what products read; before multibuffer, which loads ahead",
+        reorders=True,
     ),
     Pass(
         "fold_broadcast",

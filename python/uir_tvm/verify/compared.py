@@ -7,12 +7,30 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from ..errors import EquivalenceError
 from ..igraph.nodes import IGraph
 from .equivalent import METHODS, Equivalence, EquivalenceReference, equivalent
 from .sides import VALUES_METHOD
 
 log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class PassChecks:
+    """What is asked of the graphs that passes make; None: nothing.
+
+    Parameters
+    ----------
+    kept : callable or None
+        Of a pass that keeps every bit.
+    reordered : callable or None
+        Of one that adds sums up in another order (`optimize.passes.Pass.reorders`).
+    """
+
+    kept: Callable[[IGraph], None] | None
+    reordered: Callable[[IGraph], None] | None
 
 
 class Comparer:
@@ -67,18 +85,28 @@ class Comparer:
 
     def after_passes(
         self, graph: IGraph, check: Callable[[IGraph], None] | None, fast_math: bool
-    ) -> Callable[[IGraph], None] | None:
+    ) -> PassChecks:
         """``check`` of the graphs that passes make, then their comparison with the one before them all.
 
-        Passes keep every bit, unless ``fast_math`` lets them change the rounding.
+        Passes keep every bit, unless ``fast_math`` lets them change the rounding.  What a pass makes that
+        adds sums up in another order agrees within the tolerance of sums, and in exact arithmetic altogether;
+        later passes keep the bits of that graph.
         """
         if self.level == "none":
-            return check
+            return PassChecks(check, check)
         reference = EquivalenceReference(graph, full=self.level == "full")
 
-        def both(made: IGraph) -> None:
+        def compared(made: IGraph, what: str, bits: bool) -> None:
             if check is not None:
                 check(made)
-            self.compare("after a pass", reference, made, bits=not fast_math, fast_math=fast_math)
+            self.compare(what, reference, made, bits=bits, fast_math=fast_math)
 
-        return both
+        def kept(made: IGraph) -> None:
+            compared(made, "after a pass", not fast_math)
+
+        def reordered(made: IGraph) -> None:
+            nonlocal reference
+            compared(made, "after a pass that adds sums up in another order", False)
+            reference = EquivalenceReference(made, full=self.level == "full")
+
+        return PassChecks(kept, reordered)
