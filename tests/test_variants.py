@@ -11,6 +11,8 @@ import attrs
 import numpy as np
 import pytest
 import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tvm import te, tirx, topi
 from tvm.s_tir import Schedule
 from uir_tvm import CompileOptions, kernel_cache, pipeline, variants
@@ -19,7 +21,7 @@ from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.nodes import map_iops
 from uir_tvm.igraph.rewrite import map_slices
 from uir_tvm.igraph.space import Size
-from uir_tvm.igraph.tir_sizes import with_sizes
+from uir_tvm.igraph.tir_sizes import narrowed, sizes_of, with_sizes
 from uir_tvm.runtime.modelled import recording
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedule.driver import run_recipe
@@ -27,7 +29,9 @@ from uir_tvm.schedule.size_ranges import SizeRanges, size_ranges
 from uir_tvm.schedules import RECIPES
 from uir_tvm.stages import KernelRecord, Variant
 from uir_tvm.verify import verify
+from uir_tvm.verify.handed_sizes import handed_fault
 
+from tests.asked import asked
 from tests.device_targets import DEVICE_TARGETS
 
 TARGETS = {"uir-cpu": tvm.target.Target("uir-cpu"), **{row.name: row.target() for row in DEVICE_TARGETS}}
@@ -260,3 +264,68 @@ def test_one_value_that_a_recipe_names(target: str, monkeypatch: pytest.MonkeyPa
         y = tvm.runtime.tensor(np.full((rows, 24), np.nan, "float32"), device)
         built["softmax"](tvm.runtime.tensor(x, device), y)
         np.testing.assert_allclose(y.numpy().reshape(-1), wanted.reshape(-1), rtol=2e-6, atol=1e-7)
+
+
+#: Conditions with a fault, and sizes that show it: of a kernel's variants, by number.
+WRONG_CONDITIONS = {
+    "a border of a length one too far": (0, [Size("s", 1, 11), Size("n", 1, 3)], {"s": 11}),
+    "a border of rows one too far": (0, [Size("s", 1, 10), Size("n", 1, 4)], {"n": 4}),
+    "a range from zero": (1, [Size("s", 0, 10)], {"s": 0}),
+    "a condition that is left out": (0, [Size("s", 1, 10)], {"n": 50}),
+    "two names exchanged": (1, [Size("n", 1, 10)], {"s": 40}),
+    "no condition": (2, [], {"n": 50}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CONDITIONS)
+def test_a_wrong_condition_of_a_variant_is_found_with_sizes_that_show_it(name: str) -> None:
+    number, wrong, witness = WRONG_CONDITIONS[name]
+    func, record = open_sums(), compiled(open_sums(), "uir-ascend")
+    known = {str(size.name): size for size in sizes_of(func).values()}
+    variant = record.variants[number]
+    assert record.igraph is not None and variant.record.igraph is not None
+    assert handed_fault(known, variant.sizes, record.igraph, variant.record.igraph) is None
+    fault = handed_fault(known, wrong, record.igraph, variant.record.igraph)
+    assert fault is not None and fault.rule == "form"
+    assert {key: fault.witness[key] for key in witness} == witness
+    # a launch by it hands over what the variant does not take
+    assert attrs.evolve(variant, sizes=tuple(wrong)).has({"n": 1, "s": 1} | fault.witness)
+    assert not variant.has({"n": 1, "s": 1} | fault.witness)
+
+
+@pytest.mark.parametrize(("low", "high", "wrong"), [(3, 3, 4), (3, 3, None), (1, 1, 2)])
+def test_a_variant_of_one_value_is_for_no_other(low: int, high: int, wrong: int | None) -> None:
+    """Its graph has no size that a launch could ask: what tensors it has says so."""
+    func = rows_of_softmax()
+    whole = compiled(func, "uir-cpu", variants="none").igraph
+    one = compiled(narrowed(func, [Size("n", low, high)]), "uir-cpu", variants="none").igraph
+    assert whole is not None and one is not None and not one.sizes
+    known = {"n": Size("n", 0, 200)}
+    assert handed_fault(known, [Size("n", low, high)], whole, one) is None
+    ranges = [] if wrong is None else [Size("n", low, wrong)]
+    fault = handed_fault(known, ranges, whole, one)
+    assert fault is not None and (wrong is None or fault.witness == {"n": wrong})
+
+
+def test_random_conditions_are_right_where_the_variant_is_proved_and_nowhere_else() -> None:
+    record = compiled(open_sums(), "uir-ascend")
+    known = {str(size.name): size for size in sizes_of(open_sums()).values()}
+    whole = record.igraph
+    assert whole is not None
+    # least values near the least, greatest ones near the borders of the variants
+    ends = [st.integers(int(size.low), int(size.high)) for size in known.values()]
+    near = st.one_of(st.sampled_from([1, 3, 4, 10, 11]), *ends)
+
+    @settings(max_examples=asked(60, 600), deadline=None)
+    @given(st.sampled_from(range(len(record.variants))), st.lists(near, min_size=4, max_size=4))
+    def right(number: int, drawn: list[int]) -> None:
+        graph = record.variants[number].record.igraph
+        assert graph is not None
+        pairs = zip(known.values(), (drawn[:2], drawn[2:]), strict=True)
+        ranges = [Size(str(s.name), min(*pair, s.high), min(max(pair), s.high)) for s, pair in pairs]
+        fault = handed_fault(known, ranges, whole, graph)
+        proved = {str(size.name): size for size in graph.sizes}
+        within = all(proved[r.name].low <= r.low and r.high <= proved[r.name].high for r in ranges)
+        assert (fault is None) == within, (ranges, fault)
+
+    right()

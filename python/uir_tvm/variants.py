@@ -26,6 +26,7 @@ from .igraph.tir_sizes import narrowed, sizes_of
 from .schedule.size_ranges import SIZE_RANGES, SizeRanges, size_ranges
 from .schedules import RECIPES
 from .stages import KernelRecord, StageContext, Variant
+from .verify.handed_sizes import handed_fault
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +105,13 @@ class _Maker:
         name = "_".join((self.whole.name, *(f"{size.name}_{size.high}" for size in sizes)))
         record = self.build(narrowed(self.func, sizes), name)
         made = Variant(sizes, record)
-        if record.refusal is None:
+        fault = "" if record.refusal is None else record.fallback
+        if not fault and self.whole.igraph is not None and record.igraph is not None:
+            known = {str(size.name): size for size in sizes_of(self.func).values()}
+            fault = str(handed_fault(known, sizes, self.whole.igraph, record.igraph) or "")
+        if not fault:
             return made
-        log.info("%s has no variant for %s: %s", self.whole.name, made.condition, record.fallback)
+        log.info("%s has no variant for %s: %s", self.whole.name, made.condition, fault)
         return None
 
 

@@ -44,9 +44,9 @@ class _Writer:
         low = self.rng.choice((1, 1, 2)) * by
         return Size(name, low, low + self.rng.randint(1, max(most // by, 1)) * by, by)
 
-    def parameter(self, name: str, dims: list[Affine | int], role: str) -> IPointer:
+    def parameter(self, name: str, dims: list[Affine | int], role: str, dtype: str = "fp32") -> IPointer:
         """A dram pointer."""
-        self.pointers.append(dram(name, "fp32", dims, self.sizes, role))
+        self.pointers.append(dram(name, dtype, dims, self.sizes, role))
         return self.pointers[-1]
 
     def bounds(self) -> dict[str, tuple[Affine | None, Affine | None]]:
@@ -96,6 +96,30 @@ class _Writer:
             there = ISlice(y, self.row, shape, (1, self.rows), **self.bounds())
         return [make.move(here, ISlice(x, self.row * columns, **rows)), make.move(there, here)]
 
+    def looked_up(self) -> list[IOp]:
+        """Some rows at a time, of a table where data says; or rows of the input, to where it says."""
+        together, stores = self.rng.choice((1, 2, 4)), self.rng.choice((False, True))
+        self.deal(together)
+        columns, most = self.m.expr * self.width, int(self.n.high) * self.heads
+        table = self.parameter("x", [self.rows, columns], "inout" if stores else "in")
+        index = self.parameter("i", [self.rows], "in", "int32")
+        other = self.parameter("y", [self.rows, columns], "in" if stores else "out")
+        names = f"r{len(self.pointers)}", f"r{len(self.pointers) + 1}"
+        self.pointers.append(IPointer(names[0], "reg", "fp32", together * self.room, "tmp"))
+        self.pointers.append(IPointer(names[1], "reg", "int32", together, "tmp"))
+        bounds = self.bounds()
+        here = ISlice(self.pointers[-2], 0, (together, self.room), **bounds)
+        numbers = ISlice(self.pointers[-1], 0, (together, 1), rows=bounds["rows"])
+        given = ISlice(index, self.row, (together, 1), (1, 1), rows=bounds["rows"])
+        all_rows = ISlice(
+            table, 0, (most, self.room), (columns, 1), rows=(None, self.rows), cols=bounds["cols"]
+        )
+        there = ISlice(other, self.row * columns, (together, self.room), (columns, 1), **bounds)
+        load = make.move(numbers, given)
+        if stores:
+            return [load, make.move(here, there), make.scatter(all_rows, here, numbers)]
+        return [load, make.gather(here, all_rows, numbers), make.move(there, here)]
+
     def shared_row(self) -> list[IOp]:
         """Every row with one that all heads of an input share."""
         columns = self.m.expr * self.width
@@ -135,7 +159,7 @@ class _Writer:
 
     def graph(self) -> IGraph:
         """The parameters first, the rows of a unit in a loop where it has several."""
-        makers = (self.whole_rows, self.shared_row, self.heads_first, self.rows_together, self.rows_together)
+        makers = (self.whole_rows, self.shared_row, self.heads_first, self.rows_together, self.looked_up)
         made = self.rng.choice(makers)()
         body = [Loop("l", self.loops, made)] if self.loops > 1 else made
         model = HardwareModel("random", "test", 64, self.units, MEMORY, MEMORY, 32, {})  # type: ignore[call-arg]
