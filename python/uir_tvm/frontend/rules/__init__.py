@@ -7,7 +7,7 @@ rule of an operator that answers wins. The rules of `SIMPLIFY` keep every value 
 
 from __future__ import annotations
 
-from . import contraction, convolutions, elementwise, narrow, positions, sampling, views
+from . import contraction, elementwise, image_convolutions, narrow, positions, sampling, views
 from .rewriter import Rewriter, Rule
 
 SIMPLIFY: dict[str, tuple[Rule, ...]] = {
@@ -52,10 +52,10 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
 # On a simplified graph; each entry comes before those of SIMPLIFY.
 CONTRACT: dict[str, tuple[Rule, ...]] = {
     "add": (contraction.fold_shift,),
-    "nn.conv1d": (convolutions.conv1d,),
-    "nn.conv1d_transpose": (convolutions.conv1d_transpose,),
-    "nn.conv2d_transpose": (convolutions.conv2d_transpose,),
-    "nn.conv3d": (convolutions.conv3d,),
+    "nn.conv1d": (image_convolutions.conv1d,),
+    "nn.conv1d_transpose": (image_convolutions.conv1d_transpose,),
+    "nn.conv2d_transpose": (image_convolutions.conv2d_transpose,),
+    "nn.conv3d": (image_convolutions.conv3d,),
     "multiply": (contraction.fold_scale, contraction.scale_before_view),
     "reshape": (contraction.rows_in_shape,),
 }

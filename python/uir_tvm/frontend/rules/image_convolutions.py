@@ -154,7 +154,7 @@ def conv2d_transpose(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | Non
     if x is None or weight is None or target is None or not _usual(call, "NCHW", "IOHW"):
         return None
     groups = int(call.attrs.groups)
-    sides = [_Side.of(call, d, weight[2 + d], is_open(x)) for d in range(2)]
+    sides = [_StridedAxis.of(call, d, weight[2 + d], is_open(x)) for d in range(2)]
     inner, out, strides = weight[0] // groups, weight[1], [side.stride for side in sides]
     kernels = _spread(call.args[1], [side.dilation for side in sides], rewriter)
     split = rewriter.reshape(
@@ -183,7 +183,7 @@ def conv2d_transpose(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | Non
 
 
 @attrs.frozen
-class _Side:
+class _StridedAxis:
     """Rows or columns of a transposed convolution as those of a convolution.
 
     Attributes
@@ -207,7 +207,7 @@ class _Side:
     cut: int
 
     @classmethod
-    def of(cls, call: tvm.ir.Call, d: int, size: int, is_open: bool) -> _Side:
+    def of(cls, call: tvm.ir.Call, d: int, size: int, is_open: bool) -> _StridedAxis:
         """Those of an axis with a kernel of so many elements."""
         found = call.attrs
         stride, dilation, more = (
