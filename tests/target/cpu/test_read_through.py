@@ -43,6 +43,25 @@ def test_part_of_a_copy() -> None:
     assert len(found) == 2
 
 
+REPEATED = """for k in 2 {
+          move.dram.reg.fp32 a[0; (1,16); (16,1); ONE; cols :10], g[0; (1,16); (16,1); ONE; cols :10]
+          broadcast.col.unit.fp32 b[0; (2,16); (16,1); ALL; cols :10], a[0; (1,16); (16,1); ONE; cols :10]
+          unary.exp.fp32 o[32*k; (2,16); (16,1); ALL; cols :10], b[0; (2,16); (16,1); ALL; cols :10]
+        }"""
+
+
+def test_a_row_that_is_repeated_is_there_where_any_of_the_rows_is() -> None:
+    rows = "rows :3 - 2*k"
+    assert after(REPEATED.replace("ONE", rows).replace("ALL", rows)) == [
+        "unary.exp.fp32 o[32*k; (2,16); (16,1); rows :-2*k + 3; cols :10], "
+        "g[0; (2,16); (0,1); rows :-2*k + 3; cols :10]"
+    ]
+
+
+def test_a_row_that_may_lack_where_others_are_is_not_read_through() -> None:
+    assert len(after(REPEATED.replace("ONE", "rows :2 - 2*k").replace("ALL", "rows :3 - 2*k"))) == 2
+
+
 def test_not_past_a_write() -> None:
     body = """move.dram.reg.fp32 a[0; (4,16); (16,1)], w[0; (4,16); (16,1)]
         fill.fp32 w[0; (4,16); (16,1)] [0]

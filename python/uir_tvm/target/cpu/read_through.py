@@ -185,7 +185,8 @@ def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp, by_eleme
     if target.valid != (None,) * 4:
         aligned = start == (0, 0) and piece.shape == target.shape
         whole = (piece.rows == 1 or step_r == (1, 0)) and (piece.cols == 1 or step_c == (0, 1))
-        if not (aligned and whole and target.valid in (reader.target.valid, piece.valid)):
+        same = aligned and whole and target.valid in (reader.target.valid, piece.valid)
+        if not (same or (start == (0, 0) and _there(target, piece, step_r, step_c))):
             return None
 
     down_view, along_view = view.stride
@@ -196,6 +197,23 @@ def _composed(target: ISlice, view: ISlice, piece: ISlice, reader: IOp, by_eleme
     offset: Affine = view.offset + stride(start)
     result = piece.replace(pointer=view.pointer, offset=offset, stride=(stride(step_r), stride(step_c)))
     return result if by_element or result.col_stride in (0, 1) or result.cols == 1 else None
+
+
+def _there(target: ISlice, piece: ISlice, step_r: tuple[int, int], step_c: tuple[int, int]) -> bool:
+    """Whether all that exists of ``piece`` is there in ``target``, along each side by itself.
+
+    A side has the bounds of the target's, or repeats its only element, which is there if any of these are.
+    """
+    sides = (
+        (int(target.rows), target.valid[:2], int(piece.rows), piece.valid[:2], step_r == (1, 0), step_r),
+        (int(target.cols), target.valid[2:], int(piece.cols), piece.valid[2:], step_c == (0, 1), step_c),
+    )
+    for extent, bounds, wanted, inside, is_along, step in sides:
+        same = extent == wanted and bounds == inside and (wanted == 1 or is_along)
+        repeated = extent == 1 and step == (0, 0) and bounds[0] is None and bounds[1] in (None, inside[1])
+        if not (same or repeated):
+            return False
+    return True
 
 
 def _coordinate(target: ISlice, distance: int) -> tuple[int, int] | None:
