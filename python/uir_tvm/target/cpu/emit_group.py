@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import attrs
@@ -10,11 +11,12 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.affine import affine
+from . import first_lanes
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
 from .address import as_int, distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
-from .elements import element, splat
+from .elements import convert, element, splat
 from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
@@ -107,8 +109,11 @@ class GroupEmitter:
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
         lanes = self.nest.lanes(self.group)
         number = distance(begin, end)
-        if lanes == 1 or (as_int(number) is None and self.group.cols < lanes):
+        if lanes == 1:
             self.one_by_one(code, begin, end, False)
+            return
+        if as_int(number) is None and self.group.cols < lanes:
+            self._end(code, code.bind_index(begin), end, lanes)
             return
         unroll = max((r.copies for r in self.reductions.values()), default=1)
         step = lanes * unroll
@@ -131,7 +136,7 @@ class GroupEmitter:
                 rest = tirx.truncdiv(end - done, index(lanes))
                 code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
-            self.one_by_one(code, done, end, False)
+            self._end(code, done, end, lanes)
             return
         code.loop(begin, index(known // step), step, several, "c")
         at = begin + known // step * step
@@ -142,6 +147,38 @@ class GroupEmitter:
             width = 1 << (left.bit_length() - 1)
             self.point(code, Point(self.row.number, at, width), None)
             at, left = at + width, left - width
+
+    def _end(self, code: Code, begin: Expr, end: Expr, lanes: int) -> None:
+        """The columns that fill no vector: one of which the first lanes exist, or element by element."""
+        if not self.has_masks():
+            self.one_by_one(code, begin, end, False)
+            return
+        left = code.bind_index(end - begin)
+        first = tirx.Cast(first_lanes.COUNT, left)
+        last = Point(self.row.number, begin, lanes, first=first)
+        code.branch(left > index(0), lambda then: self.point(then, last, 0))
+
+    def has_masks(self, staged: frozenset[StridedAccess] = frozenset()) -> bool:
+        """Whether all that the group loads and stores can be moved under masks, but what lies in blocks."""
+        accesses: list[StridedAccess] = []
+        for action in self.group.actions:
+            if action.kind == SCATTER or action.tables:
+                return False
+            loaded = self._loaded(action, False)
+            accesses += (access for access in loaded if access.col != 0 and access not in staged)
+            if action.kind == COLLECT or (action.kind != REDUCE_ROW and self.values.stored(action)):
+                accesses.append(action.write)
+        masked = self.kernel.masked
+        return all(a.col == 1 and first_lanes.supported(a.pointer.dtype, masked) for a in accesses)
+
+    def _loaded(self, action: Action, again: bool) -> Iterator[StridedAccess]:
+        """What an action loads, and what is loaded where it or what made its operands is computed again."""
+        for read, source in zip(action.reads, self.values.sources[id(action)], strict=True):
+            repeated = source.origin == Origin.AGAIN or (again and source.origin == Origin.REGISTER)
+            if source.origin == Origin.MEMORY:
+                yield read.access
+            elif repeated and source.maker is not None:
+                yield from self._loaded(source.maker, True)
 
     # --- one point ---------------------------------------------------------------------------------
 
@@ -155,9 +192,9 @@ class GroupEmitter:
                 continue
             value = self._evaluated(code, action, args, point)
             if action.kind == REDUCE_ROW:
-                self.reductions[id(action)].take(code, value, copy)
+                self.reductions[id(action)].take(code, value, copy, point.first)
             elif action.kind == COLLECT:
-                self.collected[id(action)].take(code, value, point.col)
+                self.collected[id(action)].take(code, value, point.col, point.first)
             else:
                 made[id(action)] = value
                 if is_row_value(action):
@@ -174,7 +211,11 @@ class GroupEmitter:
         memory = self.kernel.memory
         address = memory.address(self.kernel.scope, action.write, point.row, point.col)
         lanes, streams = self.nest.lanes(self.group), self.nest.streams
-        if point.lanes == lanes and streams.active(action, self.row.nest.rows, lanes):
+        if point.first is not None:
+            row, buffer = element(action.write.pointer.dtype), memory.buffer(action.write.pointer)
+            held = code.bind(convert(row.store(value), row.storage))
+            code.add(first_lanes.store(self.kernel.text, buffer, address, held, point.first))
+        elif point.lanes == lanes and streams.active(action, self.row.nest.rows, lanes):
             pointer = action.write.pointer
             code.add(streams.store(memory.buffer(pointer), address, value, pointer.dtype))
         else:
@@ -213,9 +254,9 @@ class GroupEmitter:
             args = [self._operand(code, maker, k, point, made) for k in range(len(maker.reads))]
             made[id(maker)] = self._evaluated(code, maker, args, point)
             return made[id(maker)]
-        return self._load(action, number, point)
+        return self._load(code, action, number, point)
 
-    def _load(self, action: Action, number: int, point: Point) -> Expr:
+    def _load(self, code: Code, action: Action, number: int, point: Point) -> Expr:
         access = action.reads[number].access
         if access in self.hoisted:
             return splat(self.hoisted[access], point.lanes)
@@ -225,6 +266,10 @@ class GroupEmitter:
             at = tirx.Ramp(block.row * index(point.lanes), index(1), point.lanes)
             return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
         address = memory.address(self.kernel.scope, access, point.row, point.col)
+        if point.first is not None and access.col == 1:
+            buffer = memory.buffer(access.pointer)
+            part = first_lanes.load(self.kernel.text, buffer, address, point.lanes, point.first)
+            return element(access.pointer.dtype).load(code.bind(part))
         return memory.load(access, address, point.lanes)
 
     def _scatter(self, code: Code, action: Action, args: list[Expr], point: Point) -> None:

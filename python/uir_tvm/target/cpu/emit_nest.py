@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
-from .actions import COLLECT, REDUCE_ROW, Action
+from .actions import COLLECT, OPAQUE, REDUCE_ROW, SCATTER, Action
 from .address import distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
 from .emit_group import GroupEmitter, NestRow, Range
 from .emit_reduce import Collected, RowReduction
-from .emit_transpose import Staged, emit_blocks, staged_accesses
+from .emit_transpose import Staged, emit_blocks, has_masked_parts, staged_accesses
 from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .stream import Streams, aligned
@@ -93,13 +95,31 @@ class NestEmitter:
         emitter.hoist(code)
         emitter.columns(code, Range(begin, end, begin, end))
 
-    def vector(
-        self, code: Code, nest: RowNest, row: Expr, col: Expr, lanes: int, staged: dict[StridedAccess, Staged]
-    ) -> None:
+    def vector(self, code: Code, nest: RowNest, point: Point, staged: dict[StridedAccess, Staged]) -> None:
         """One vector of such a nest, some of whose operands lie in blocks."""
-        emitter = GroupEmitter(self, nest.groups[0], NestRow(nest, row), [], {})
+        emitter = GroupEmitter(self, nest.groups[0], NestRow(nest, point.row), [], {})
         emitter.staged = staged
-        emitter.point(code, Point(row, col, lanes), None)
+        emitter.point(code, point, None)
+
+    def has_masks(self, nest: RowNest, group: ColumnGroup, staged: Iterable[StridedAccess] = ()) -> bool:
+        """Whether what a vector of a group touches can be moved under masks, but what lies in blocks."""
+        return GroupEmitter(self, group, NestRow(nest, index(0)), [], {}).has_masks(frozenset(staged))
+
+    def bears_bounds(self, nest: RowNest) -> bool:
+        """Whether bounds that sizes set cost next to nothing: rows and blocks end under masks.
+
+        Products are made of whole blocks of rows; what need not exist, and tables, are asked for one by one.
+        """
+        for group in nest.groups:
+            if any(action.kind in (OPAQUE, SCATTER) or action.tables for action in group.actions):
+                return False
+            if self._guards(group):
+                return False
+        blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
+        if blocked:
+            return has_masked_parts(self, nest, blocked, self.lanes(nest.groups[0]))
+        ends = [group for group in nest.groups if group.actions[0].box[2:] != (None, None)]
+        return all(self.lanes(group) == 1 or self.has_masks(nest, group) for group in ends)
 
     # --- ranges ------------------------------------------------------------------------------------
 

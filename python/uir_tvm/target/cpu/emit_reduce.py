@@ -9,12 +9,14 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.iops import REDUCE
+from . import first_lanes
 from .actions import Action
 from .address import as_int, distance, index
 from .buffers import scratch
 from .code import Code
 from .elements import boundable, element, lanes_of, like
 from .emit_value import KernelContext, parameter
+from .first_lanes import exist
 from .scalar_ops import COMBINE
 
 
@@ -52,18 +54,23 @@ class RowReduction:
         for buffer in self.vectors:
             code.add(tirx.BufferStore(buffer, _initial(action, lanes), [self._all(lanes)]))
         code.add(tirx.BufferStore(self.scalar, _initial(action, 1), [index(0)]))
+        self.has_scalars = lanes == 1
 
     @staticmethod
     def _all(lanes: int) -> Expr:
         return tirx.Ramp(index(0), index(1), lanes)
 
-    def take(self, code: Code, value: Expr, copy: int | None) -> None:
-        """Combine a full vector into accumulator ``copy``, or a narrower one into the scalar."""
-        value = code.bind(boundable(value))
+    def take(self, code: Code, value: Expr, copy: int | None, first: Expr | None = None) -> None:
+        """Combine a vector (or its ``first`` lanes) with accumulator ``copy``, less with the scalar."""
+        value = boundable(value)
+        if first is not None:
+            value = tirx.Select(exist(first, self.lanes), value, _initial(self.action, self.lanes))
+        value = code.bind(value)
         if copy is not None and self.vectors:
             buffer, at = self.vectors[copy], self._all(self.lanes)
         else:
             buffer, at, value = self.scalar, index(0), self._across(code, value)
+            self.has_scalars = True
         old = code.bind(tirx.BufferLoad(buffer, [at]))
         code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
 
@@ -73,9 +80,10 @@ class RowReduction:
         while len(parts) > 1:
             pairs = [self.combine(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
             parts = [code.bind(p) for p in pairs] + ([parts[-1]] if len(parts) % 2 else [])
-        total = code.bind(tirx.BufferLoad(self.scalar, [index(0)]))
-        if parts:
-            total = code.bind(self.combine(self._across(code, parts[0]), total))
+        totals = [self._across(code, part) for part in parts]
+        if self.has_scalars:
+            totals.append(code.bind(tirx.BufferLoad(self.scalar, [index(0)])))
+        total = totals[0] if len(totals) == 1 else code.bind(self.combine(*totals))
         return _result(self.action, total)
 
     def _across(self, code: Code, value: Expr) -> Expr:
@@ -111,9 +119,15 @@ class Collected:
             self.buffer = scratch(code, f"acc_{self.action.write.pointer.name}", self.dtype, self.action.cols)
         self._each(code, lambda inner, col, lanes: inner.add(self._put(col, _initial(self.action, lanes))))
 
-    def take(self, code: Code, value: Expr, col: Expr) -> None:
-        """Combine values into their columns."""
+    def take(self, code: Code, value: Expr, col: Expr, first: Expr | None = None) -> None:
+        """Combine values into their columns, of which only the ``first`` may exist."""
         value = code.bind(boundable(value))
+        if first is not None:
+            text, buffer, at = self.kernel.text, self.buffer, self._at(col, 1)
+            old = code.bind(first_lanes.load(text, buffer, at, lanes_of(value), first))
+            new = code.bind(self.combine(old, value))
+            code.add(first_lanes.store(text, buffer, at, new, first))
+            return
         old = code.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))]))
         code.add(self._put(col, self.combine(old, value)))
 

@@ -7,6 +7,7 @@ it as any other operand.  A nest that only copies transposes straight into its t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -15,13 +16,14 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
-from . import transpose
+from . import first_lanes, transpose
 from .actions import MAP, Action
-from .address import index
+from .address import as_int, distance, index
 from .buffers import scratch
 from .code import Code
 from .element_access import StridedAccess
 from .elements import element
+from .emit_value import Point
 from .groups import ColumnGroup, RowNest
 from .values import OperandValues, Origin
 
@@ -37,6 +39,16 @@ class Staged:
     row: Expr
 
 
+@attrs.frozen
+class _BlockedSide:
+    """A range of rows or columns, how many whole blocks it has, and where these end."""
+
+    begin: Expr
+    end: Expr
+    whole: Expr
+    last: Expr
+
+
 def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[StridedAccess]:
     """The operands of a nest that blocks should be transposed of; none where the nest has no such form."""
     if len(nest.groups) != 1 or min(nest.rows, nest.groups[0].cols) < lanes:
@@ -44,7 +56,7 @@ def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[St
     found: list[StridedAccess] = []
     written = {action.write.pointer.name for action in nest.actions}
     for action in nest.actions:
-        if action.kind != MAP or action.box != (None,) * 4 or any(read.guard for read in action.reads):
+        if action.kind != MAP or any(read.guard for read in action.reads):
             return []
         for read, source in zip(action.reads, values.sources[id(action)], strict=True):
             access = read.access
@@ -60,57 +72,113 @@ def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[St
 def emit_blocks(
     emitter: NestEmitter, code: Code, nest: RowNest, accesses: list[StridedAccess], lanes: int
 ) -> None:
-    """The loops over blocks, then over the columns and rows that fill no block."""
-    group = nest.groups[0]
-    direct = _copied_to(nest, emitter.values, accesses)
-    blocks: dict[StridedAccess, tirx.Buffer] = {}
-    if direct is None:
-        for access in accesses:
-            storage = element(access.pointer.dtype).storage
-            blocks[access] = scratch(code, "block", storage, lanes * lanes)
-    whole_rows, whole_cols = nest.rows // lanes, group.cols // lanes
+    """The loops over blocks, then over the columns and rows that fill no block.
 
-    def band(inner: Code, row: Expr) -> None:
-        def block(innermost: Code, col: Expr) -> None:
-            for access in accesses:
-                if direct is not None:
-                    _transpose(emitter, innermost, access, row, col, lanes, direct)
-                else:
-                    _transpose(emitter, innermost, access, row, col, lanes, blocks[access])
-            if direct is None:
-                _lines(emitter, innermost, nest, group, row, col, lanes, blocks)
+    Before, for ``rows`` and ``cols`` that sizes may decide::
 
-        inner.loop(index(0), index(whole_cols), lanes, block, "c")
-        if group.cols % lanes:
-            begin, end = index(whole_cols * lanes), index(group.cols)
-            inner.loop(row, index(lanes), 1, lambda x, r: emitter.columns(x, nest, r, begin, end), "r")
+        for r in rows: for c in cols: t[r, c] = f(s[c, r])
 
-    code.loop(index(0), index(whole_rows), lanes, band, "r")
-    begin, end = index(0), index(group.cols)
-    code.loop(
-        index(whole_rows * lanes),
-        index(nest.rows % lanes),
-        1,
-        lambda x, r: emitter.columns(x, nest, r, begin, end),
-        "r",
-    )
+    After::
+
+        for r in whole blocks of rows: for c in whole blocks of columns: transpose 16 x 16
+        for the blocks of the last columns, then for those of the last rows: transpose a part of 16 x 16
+    """
+    _BlockNest(emitter, nest, accesses, lanes).emit(code)
 
 
-def _lines(
-    emitter: NestEmitter,
-    code: Code,
-    nest: RowNest,
-    group: ColumnGroup,
-    row: Expr,
-    col: Expr,
-    lanes: int,
-    blocks: dict[StridedAccess, tirx.Buffer],
-) -> None:
-    def line(inner: Code, i: Expr) -> None:
-        staged = {access: Staged(buffer, i) for access, buffer in blocks.items()}
-        emitter.vector(inner, nest, row + i, col, lanes, staged)
+class _BlockNest:
+    """One nest that is emitted block by block."""
 
-    code.loop(index(0), index(lanes), 1, line, "i")
+    def __init__(
+        self, emitter: NestEmitter, nest: RowNest, accesses: list[StridedAccess], lanes: int
+    ) -> None:
+        self.emitter, self.nest, self.accesses, self.lanes = emitter, nest, accesses, lanes
+        self.group: ColumnGroup = nest.groups[0]
+        self.direct = _copied_to(nest, emitter.values, accesses)
+        self.blocks: dict[StridedAccess, tirx.Buffer] = {}
+
+    def emit(self, code: Code) -> None:
+        """Append the loops."""
+        if self.direct is None:
+            for access in self.accesses:
+                storage = element(access.pointer.dtype).storage
+                self.blocks[access] = scratch(code, "block", storage, self.lanes * self.lanes)
+        box = self.nest.actions[0].box
+        rows = self._side(code, box[:2], self.nest.rows)
+        cols = self._side(code, box[2:], self.group.cols)
+
+        def band(inner: Code, row: Expr) -> None:
+            inner.loop(cols.begin, cols.whole, self.lanes, lambda x, col: self._block(x, row, col), "c")
+
+        code.loop(rows.begin, rows.whole, self.lanes, band, "r")
+        is_masked = has_masked_parts(self.emitter, self.nest, self.accesses, self.lanes)
+        (self._parts if is_masked else self._elements)(code, rows, cols)
+
+    def _side(self, code: Code, bounds: tuple, limit: int) -> _BlockedSide:
+        begin, end = (code.bind_index(each) for each in self.emitter.bounds(bounds, limit))
+        whole = code.bind_index(tirx.truncdiv(distance(begin, end), index(self.lanes)))
+        return _BlockedSide(begin, end, whole, code.bind_index(begin + whole * index(self.lanes)))
+
+    def _block(self, code: Code, row: Expr, col: Expr) -> None:
+        """A whole one."""
+        for access in self.accesses:
+            _transpose(self.emitter, code, access, row, col, self.lanes, self._target(access))
+        if self.direct is None:
+            self._lines(code, row, col, index(self.lanes), None)
+
+    def _parts(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+        """What fills no block as parts of blocks, in one loop, for each is a long text."""
+        lanes, none = index(self.lanes), index(0)
+        at_right = code.bind(tirx.Select(cols.last < cols.end, rows.whole, none))
+        across = tirx.truncdiv(distance(cols.begin, cols.end) + (self.lanes - 1), lanes)
+        at_bottom = code.bind(tirx.Select(rows.last < rows.end, across, none))
+
+        def part(inner: Code, number: Expr) -> None:
+            is_right = number < at_right
+            below = cols.begin + (number - at_right) * lanes
+            # held in cells: TVM would put the choices into one another, and into all addresses
+            row = inner.bind(tirx.Select(is_right, rows.begin + number * lanes, rows.last))
+            col = inner.bind(tirx.Select(is_right, cols.last, below))
+            down = inner.bind(tirx.min(rows.end - row, lanes))
+            along = inner.bind(tirx.min(cols.end - col, lanes))
+            for access in self.accesses:
+                target = self._target(access)
+                _transpose(self.emitter, inner, access, row, col, self.lanes, target, (down, along))
+            if self.direct is None:
+                self._lines(inner, row, col, down, tirx.Cast(first_lanes.COUNT, along))
+
+        code.loop(none, code.bind(at_right + at_bottom), 1, part, "part")
+
+    def _elements(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+        """The same where the processor has no masks."""
+
+        def columns(begin: Expr, end: Expr) -> Callable[[Code, Expr], None]:
+            return lambda inner, row: self.emitter.columns(inner, self.nest, row, begin, end)
+
+        count = rows.whole * index(self.lanes)
+        if as_int(cols.last) is None or as_int(cols.last) != as_int(cols.end):
+            code.loop(rows.begin, count, 1, columns(cols.last, cols.end), "r")
+        code.loop(rows.last, distance(rows.last, rows.end), 1, columns(cols.begin, cols.end), "r")
+
+    def _target(self, access: StridedAccess) -> tirx.Buffer | StridedAccess:
+        return self.blocks[access] if self.direct is None else self.direct
+
+    def _lines(self, code: Code, row: Expr, col: Expr, rows: Expr, first: Expr | None) -> None:
+        """The rows of a block, of which the operands lie ready; ``first``: how many columns there are."""
+
+        def line(inner: Code, i: Expr) -> None:
+            staged = {access: Staged(buffer, i) for access, buffer in self.blocks.items()}
+            self.emitter.vector(inner, self.nest, Point(row + i, col, self.lanes, first=first), staged)
+
+        code.loop(index(0), rows, 1, line, "i")
+
+
+def has_masked_parts(emitter: NestEmitter, nest: RowNest, accesses: list[StridedAccess], lanes: int) -> bool:
+    """Whether parts of blocks are moved under masks, all that a line of them touches too."""
+    masked = emitter.kernel.masked
+    fits = lanes <= transpose.MOST_PARTIAL
+    kinds = all(first_lanes.supported(access.pointer.dtype, masked) for access in accesses)
+    return fits and kinds and emitter.has_masks(nest, nest.groups[0], accesses)
 
 
 def _transpose(
@@ -121,10 +189,11 @@ def _transpose(
     col: Expr,
     lanes: int,
     target: tirx.Buffer | StridedAccess,
+    part: tuple[Expr, Expr] | None = None,
 ) -> None:
+    """One block, or the first rows and columns of one (``part``)."""
     scope, memory = emitter.kernel.scope, emitter.kernel.memory
     bits = 8 * bytes_of(access.pointer.dtype)
-    emitter.kernel.text.need(transpose.name_of(bits, lanes), transpose.definition(bits, lanes))
     at = memory.address(scope, access, row, col)
     if isinstance(target, StridedAccess):
         to, buffer, stride = (
@@ -135,7 +204,8 @@ def _transpose(
     else:
         to, buffer, stride = index(0), target, lanes
     source = memory.buffer(access.pointer)
-    code.add(transpose.transpose(bits, source, at, memory.strides(access)[1], buffer, to, stride, lanes))
+    text, along = emitter.kernel.text, memory.strides(access)[1]
+    code.add(transpose.transpose(text, bits, source, at, along, buffer, to, stride, lanes, part))
 
 
 def _copied_to(nest: RowNest, values: OperandValues, accesses: list[StridedAccess]) -> StridedAccess | None:

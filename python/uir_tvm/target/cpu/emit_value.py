@@ -24,22 +24,30 @@ from .vector_math.ops import let
 
 @attrs.frozen
 class Point:
-    """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane)."""
+    """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane).
+
+    ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).
+    """
 
     row: Expr
     col: Expr
     lanes: int = 1
     guarded: bool = False
+    first: Expr | None = None
 
 
 @attrs.frozen
 class KernelContext:
-    """What emission needs to know of the kernel around it; ``registers`` are those of vectors."""
+    """What emission needs to know of the kernel around it.
+
+    ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks.
+    """
 
     scope: LoopScope
     memory: Buffers
     text: LlvmText
     registers: int = 16
+    masked: frozenset[int] = frozenset()
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

@@ -29,6 +29,7 @@ from .emit_contract import ContractEmitter
 from .emit_dot import DotEmitter
 from .emit_nest import NestEmitter
 from .emit_value import KernelContext
+from .first_lanes import masked_bytes
 from .full_tiles import FullTiles, full_tiles
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
@@ -114,6 +115,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         )
     scope = _sizes(graph, prim_func)
     registers = int(graph.hardware.figures.get("vector_registers", 16))
+    masked = masked_bytes(graph.hardware)
     code.add(*_checks(graph, scope))
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter, scope)
@@ -123,7 +125,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text, registers), text)
+        _units(code, part, KernelContext(scope, memory, text, registers, masked), text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
@@ -144,10 +146,10 @@ def _units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> No
 def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> None:
     """The same where sizes decide how many units there are: each thread goes through neighbours of them.
 
-    One thread does little work alone, and units whose tiles are full run code without bounds.
+    One thread does little work alone.  Units whose tiles are full run code without bounds where bounds cost.
     """
     graph = part.graph
-    full = full_tiles(graph)
+    full = None if _bears_bounds(part, kernel) else full_tiles(graph)
     # its loops end as those of the other: the bounds that said so are gone
     pairs = _Bounded(part, full, None if full is None else _Part.of(full.graph, part.rounds))
     threads = int(graph.hardware.num_groups)
@@ -172,6 +174,13 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
         code.branch(tirx.Or(units <= index(1), work <= index(little * longest)), alone, shared)
     else:
         shared(code)
+
+
+def _bears_bounds(part: _Part, kernel: KernelContext) -> bool:
+    """Whether the code of units with bounds is as fast as that of units without."""
+    width = _vector_bytes(part.graph)
+    emitter = NestEmitter(kernel, part.values, width, Streams(part.graph, kernel.text))
+    return all(emitter.bears_bounds(nest) for nest in part.nests)
 
 
 def _lengths(graph: IGraph, scope: LoopScope) -> tuple[list[Expr], int]:
@@ -231,11 +240,14 @@ def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None
     """What one unit does."""
     graph = ready.part.graph
     scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
-    width = int(graph.attrs.get(VECTOR_ATTR, graph.hardware.vector_bytes))
     kernel = attrs.evolve(ready.kernel, scope=scope)
-    _emit(code, ready.part.planned, kernel, ready.part.values, width, streams)
+    _emit(code, ready.part.planned, kernel, ready.part.values, _vector_bytes(graph), streams)
     if streams.used:
         fence(code)
+
+
+def _vector_bytes(graph: IGraph) -> int:
+    return int(graph.attrs.get(VECTOR_ATTR, graph.hardware.vector_bytes))
 
 
 def _sizes(graph: IGraph, prim_func: tirx.PrimFunc) -> LoopScope:

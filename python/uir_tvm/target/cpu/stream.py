@@ -24,7 +24,8 @@ from .elements import element, lanes_of
 from .groups import RowNest
 from .llvm_text import LlvmText
 
-_LLVM_TYPES = {
+#: TIR dtype -> type of LLVM.
+LLVM_TYPES = {
     "float64": "double",
     "float32": "float",
     "float16": "half",
@@ -49,7 +50,7 @@ define linkonce_odr i64 @{ADDRESS}(ptr %p) alwaysinline {{
 
 def definition(dtype: str, lanes: int) -> tuple[str, str]:
     """Name and LLVM text of the store of ``lanes`` elements of a TIR dtype at an address aligned to them."""
-    kind = _LLVM_TYPES[dtype]
+    kind = LLVM_TYPES[dtype]
     size = int(tirx.const(0, dtype).ty.dtype.bits) // 8 * lanes
     name = f"uir_stream_{dtype}x{lanes}"
     text = f"""

@@ -15,9 +15,21 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from .address import index
+from .llvm_text import LlvmText
 
 #: Bits within which the unpack instructions of x86 work.
 PART_BITS = 128
+#: A number that LLVM learns where it is used.  Of a stride that sizes decide it would keep all multiples from
+#: before the outermost loop on: more than there are registers, and most of a small call.
+HERE = "uir_here"
+_HERE_TEXT = f"""
+define linkonce_odr i64 @{HERE}(i64 %n) alwaysinline {{
+  %m = call i64 asm sideeffect "", "=r,0"(i64 %n)
+  ret i64 %m
+}}
+"""
+#: Most lanes of a block of which parts are moved under masks: its function is one straight run.
+MOST_PARTIAL = 16
 
 
 def supported(bits: int, lanes: int) -> bool:
@@ -47,10 +59,8 @@ def definition(bits: int, lanes: int) -> str:
         lines.append(f"  {name} = {text}")
         return name
 
-    def address(base: str, stride: str, row: int, col: int) -> str:
-        start = value(f"mul i64 {stride}, {row}")
-        at = value(f"add i64 {start}, {col}")
-        return value(f"getelementptr {element}, ptr {base}, i64 {at}")
+    def address(start: str, col: int) -> str:
+        return value(f"getelementptr {element}, ptr {start}, i64 {col}") if col else start
 
     def joined(parts: list[str], width: int) -> str:
         while len(parts) > 1:
@@ -64,18 +74,26 @@ def definition(bits: int, lanes: int) -> str:
         return parts[0]
 
     align = bits // 8
+    sources, targets = (_rows_from(base, stride, lanes, element, value) for base, stride in ("sm", "tn"))
     for block in range(lanes // part):
         rows = []
         for k in range(part):
             pieces = []
             for unit in range(lanes // part):
-                at = address("%s", "%m", unit * part + k, block * part)
+                at = address(sources[unit * part + k], block * part)
                 pieces.append(value(f"load {quarter}, ptr {at}, align {align}"))
             rows.append(joined(pieces, part))
         for i, row in enumerate(_transposed(rows, part, lanes, vector, value)):
-            at = address("%t", "%n", block * part + i, 0)
-            lines.append(f"  store {vector} {row}, ptr {at}, align {align}")
+            lines.append(f"  store {vector} {row}, ptr {targets[block * part + i]}, align {align}")
     return "\n".join([*lines, "  ret void", "}"]) + "\n"
+
+
+def _rows_from(base: str, stride: str, count: int, element: str, value: Callable[[str], str]) -> list[str]:
+    """Where rows begin, each from the one before: LLVM would keep products with a stride beside the loop."""
+    rows = [f"%{base}"]
+    while len(rows) < count:
+        rows.append(value(f"getelementptr {element}, ptr {rows[-1]}, i64 %{stride}"))
+    return rows
 
 
 def _transposed(
@@ -102,7 +120,106 @@ def _transposed(
     return rows
 
 
+def name_of_part(bits: int, lanes: int) -> str:
+    """Name of the function that transposes a part of a block."""
+    return f"uir_transpose_part_i{bits}x{lanes}"
+
+
+def definition_of_part(bits: int, lanes: int) -> str:
+    """LLVM text of ``(source, source stride, target, target stride, rows, columns)`` of the target.
+
+    At most ``lanes`` of either, at least one.  Whole vectors are loaded and stored under masks; what lies
+    beyond the last column is loaded from the last one again.
+    """
+    part = PART_BITS // bits
+    vector, element, holds = f"<{lanes} x i{bits}>", f"i{bits}", f"<{lanes} x i1>"
+    counts = f"<{lanes} x i32>"
+    numbers = ", ".join(f"i32 {k}" for k in range(lanes))
+    load, store = (f"@llvm.masked.{what}.v{lanes}i{bits}.p0" for what in ("load", "store"))
+    lines = [
+        f"define linkonce_odr void @{name_of_part(bits, lanes)}"
+        "(ptr %s, i64 %m, ptr %t, i64 %n, i32 %rows, i32 %cols) alwaysinline {"
+    ]
+    count = iter(range(1 << 30))
+
+    def value(text: str) -> str:
+        name = f"%v{next(count)}"
+        lines.append(f"  {name} = {text}")
+        return name
+
+    def mask(limit: str) -> str:
+        one = value(f"insertelement {counts} poison, i32 {limit}, i32 0")
+        all_of = value(f"shufflevector {counts} {one}, {counts} poison, {counts} zeroinitializer")
+        return value(f"icmp slt {counts} <{numbers}>, {all_of}")
+
+    align = bits // 8
+    in_rows, in_cols = mask("%rows"), mask("%cols")
+    rows, at = [], "%s"
+    for number in range(lanes):
+        if number:
+            there = value(f"icmp slt i32 {number}, %cols")
+            step = value(f"select i1 {there}, i64 %m, i64 0")
+            at = value(f"getelementptr {element}, ptr {at}, i64 {step}")
+        rows.append(
+            value(f"call {vector} {load}(ptr {at}, i32 {align}, {holds} {in_rows}, {vector} zeroinitializer)")
+        )
+    units = lanes // part
+    # parts of 128 bits where `definition` loads them, then within these
+    placed = [_interleaved(rows[k::part], part, lanes, vector, value) for k in range(part)]
+    made = [
+        row
+        for block in range(units)
+        for row in _transposed([parts[block] for parts in placed], part, lanes, vector, value)
+    ]
+    at = "%t"
+    for number, row in enumerate(made):
+        if number:
+            there = value(f"icmp slt i32 {number}, %rows")
+            lines += [f"  br i1 {there}, label %row{number}, label %end", f"row{number}:"]
+            at = value(f"getelementptr {element}, ptr {at}, i64 %n")
+        lines.append(f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})")
+    return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"]) + "\n"
+
+
+def _interleaved(
+    rows: list[str], part: int, lanes: int, vector: str, value: Callable[[str], str]
+) -> list[str]:
+    """As many rows as they have parts, transposed part by part."""
+    units = len(rows)
+    masks = [
+        ", ".join(
+            f"i32 {lane}"
+            for unit in range(first, first + units // 2)
+            for base in (unit * part, lanes + unit * part)
+            for lane in range(base, base + part)
+        )
+        for first in (0, units // 2)
+    ]
+    for _ in range(units.bit_length() - 1):
+        half = units // 2
+        rows = [
+            value(f"shufflevector {vector} {rows[i]}, {vector} {rows[i + half]}, <{lanes} x i32> <{mask}>")
+            for i in range(half)
+            for mask in masks
+        ]
+    return rows
+
+
+def _need(text: LlvmText, bits: int, lanes: int, is_part: bool) -> str:
+    """The name of a function, whose definition the kernel gets."""
+    if not is_part:
+        text.need(name_of(bits, lanes), definition(bits, lanes))
+        return name_of(bits, lanes)
+    vector, holds = f"<{lanes} x i{bits}>", f"<{lanes} x i1>"
+    load, store = (f"@llvm.masked.{what}.v{lanes}i{bits}.p0" for what in ("load", "store"))
+    text.need(load, f"declare {vector} {load}(ptr, i32, {holds}, {vector})")
+    text.need(store, f"declare void {store}({vector}, ptr, i32, {holds})")
+    text.need(name_of_part(bits, lanes), definition_of_part(bits, lanes))
+    return name_of_part(bits, lanes)
+
+
 def transpose(
+    text: LlvmText,
     bits: int,
     source: tirx.Buffer,
     at: Expr,
@@ -111,11 +228,14 @@ def transpose(
     to: Expr,
     target_stride: Expr | int,
     lanes: int,
+    part: tuple[Expr, Expr] | None = None,
 ) -> tirx.Stmt:
     """Copy a block transposed: element (i, j) of the target is element (j, i) of the source.
 
     Parameters
     ----------
+    text : LlvmText
+        Gets the function that is called.
     bits : int
         Size of an element.
     source, target : Buffer
@@ -126,13 +246,24 @@ def transpose(
         Elements from one row to the next.
     lanes : int
         Rows and columns of the block.
+    part : (Expr, Expr), optional
+        How many rows and columns of the target there are, where that may be fewer; of neither none.
     """
+    counts = () if part is None else tuple(tirx.Cast("int32", number) for number in part)
+
+    def step(number: Expr | int) -> Expr:
+        if isinstance(number, int):
+            return index(number)
+        text.need(HERE, _HERE_TEXT)
+        return tirx.call_extern("int64", HERE, number)
+
     call = tirx.call_extern(
         "void",
-        name_of(bits, lanes),
+        _need(text, bits, lanes, part is not None),
         tirx.address_of(tirx.BufferLoad(source, [at])),
-        index(stride) if isinstance(stride, int) else stride,
+        step(stride),
         tirx.address_of(tirx.BufferLoad(target, [to])),
-        index(target_stride) if isinstance(target_stride, int) else target_stride,
+        step(target_stride),
+        *counts,
     )
     return tirx.Evaluate(call)

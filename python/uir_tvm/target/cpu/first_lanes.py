@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of which only the first lanes exist: loads and stores that touch no memory behind these.
+
+The end of a row whose length a size decides is less than a vector.  Where the processor loads and stores
+under a mask it is one vector too, instead of a loop over elements.  TIR has no such load; LLVM has.
+"""
+
+from __future__ import annotations
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.dtypes import bytes_of
+from ...igraph.nodes import HardwareModel
+from .elements import element, vector_type
+from .llvm_text import LlvmText
+from .stream import LLVM_TYPES
+
+#: Type of the number of lanes.
+COUNT = "int32"
+#: Vector bytes of x86 -> bytes of the elements that it masks: AVX-512BW all, AVX2 those of vmaskmov.
+_X86 = {64: frozenset((1, 2, 4, 8)), 32: frozenset((4, 8))}
+
+
+def masked_bytes(hw: HardwareModel) -> frozenset[int]:
+    """Bytes of the elements that a processor loads and stores under a mask; none where it has no masks."""
+    if str(hw.figures.get("machine", "")) != "x86_64":
+        return frozenset()
+    return _X86.get(int(hw.vector_bytes), frozenset())
+
+
+def supported(dtype: str, sizes: frozenset[int]) -> bool:
+    """Whether elements of an iGraph dtype are among those that are masked."""
+    return bytes_of(dtype) in sizes and element(dtype).storage in LLVM_TYPES
+
+
+def exist(first: Expr, lanes: int) -> Expr:
+    """For every lane whether it is one of the first."""
+    numbers = tirx.Ramp(tirx.const(0, COUNT), tirx.const(1, COUNT), lanes)
+    return tirx.LT(numbers, tirx.Broadcast(first, lanes))
+
+
+def load(text: LlvmText, buffer: tirx.Buffer, address: Expr, lanes: int, first: Expr) -> Expr:
+    """The first lanes of a vector, zeros behind them; a call, which the caller binds at once."""
+    dtype = str(buffer.dtype)
+    where = _address_of(buffer, address, lanes)
+    return tirx.call_extern(vector_type(dtype, lanes), _need(text, "load", dtype, lanes), where, first)
+
+
+def store(text: LlvmText, buffer: tirx.Buffer, address: Expr, value: Expr, first: Expr) -> tirx.Stmt:
+    """Store the first lanes of a vector of the buffer's type."""
+    dtype, lanes = str(buffer.dtype), int(value.ty.dtype.lanes)
+    where = _address_of(buffer, address, lanes)
+    return tirx.Evaluate(tirx.call_extern("void", _need(text, "store", dtype, lanes), where, first, value))
+
+
+def _address_of(buffer: tirx.Buffer, address: Expr, lanes: int) -> Expr:
+    """The address of a vector, as one: of memory that is ours TVM keeps what accesses reach, and no more."""
+    whole = tirx.Ramp(address, tirx.const(1, str(address.ty.dtype)), lanes)
+    return tirx.address_of(tirx.BufferLoad(buffer, [whole]))
+
+
+def _need(text: LlvmText, what: str, dtype: str, lanes: int) -> str:
+    """The name of the function, whose definition the kernel gets."""
+    name = f"uir_{what}_first_{dtype}x{lanes}"
+    size = int(tirx.const(0, dtype).ty.dtype.bits)
+    # of integers, for not every processor with masks has them for halves
+    bits, kind = f"<{lanes} x i{size}>", f"<{lanes} x {LLVM_TYPES[dtype]}>"
+    counts, holds = f"<{lanes} x i32>", f"<{lanes} x i1>"
+    numbers = ", ".join(f"i32 {k}" for k in range(lanes))
+    masked = f"@llvm.masked.{what}.v{lanes}i{size}.p0"
+    mask = f"""
+  %one = insertelement {counts} poison, i32 %n, i32 0
+  %all = shufflevector {counts} %one, {counts} poison, {counts} zeroinitializer
+  %there = icmp slt {counts} <{numbers}>, %all"""
+    if what == "load":
+        text.need(masked, f"declare {bits} {masked}(ptr, i32, {holds}, {bits})")
+        text.need(
+            name,
+            f"""
+define linkonce_odr {kind} @{name}(ptr %p, i32 %n) alwaysinline {{{mask}
+  %v = call {bits} {masked}(ptr %p, i32 {size // 8}, {holds} %there, {bits} zeroinitializer)
+  %r = bitcast {bits} %v to {kind}
+  ret {kind} %r
+}}
+""",
+        )
+    else:
+        text.need(masked, f"declare void {masked}({bits}, ptr, i32, {holds})")
+        text.need(
+            name,
+            f"""
+define linkonce_odr void @{name}(ptr %p, i32 %n, {kind} %v) alwaysinline {{{mask}
+  %b = bitcast {kind} %v to {bits}
+  call void {masked}({bits} %b, ptr %p, i32 {size // 8}, {holds} %there)
+  ret void
+}}
+""",
+        )
+    return name
