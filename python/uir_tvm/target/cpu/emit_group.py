@@ -22,7 +22,7 @@ from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
 from .values import Origin, is_row_value
-from .vector_math import binding
+from .vector_math import avx512, binding
 
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
@@ -203,7 +203,7 @@ class GroupEmitter:
                     self._store(code, action, value, point)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
-        with binding(code.bind):
+        with binding(code.bind), avx512(self.kernel.avx512):
             value = value_at(self.kernel, action, [code.bind(arg) for arg in args], point)
         return code.bind(value)
 

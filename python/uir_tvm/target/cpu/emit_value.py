@@ -40,7 +40,8 @@ class Point:
 class KernelContext:
     """What emission needs to know of the kernel around it.
 
-    ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks.
+    ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks;
+    ``avx512``: whether the processor has these instructions.
     """
 
     scope: LoopScope
@@ -48,6 +49,7 @@ class KernelContext:
     text: LlvmText
     registers: int = 16
     masked: frozenset[int] = frozenset()
+    avx512: bool = False
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

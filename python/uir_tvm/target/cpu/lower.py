@@ -33,6 +33,7 @@ from .first_lanes import masked_bytes
 from .full_tiles import FullTiles, full_tiles
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
+from .processors import has_avx512
 from .read_through import read_through
 from .stream import Streams, fence
 from .values import OperandValues
@@ -116,6 +117,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     scope = _sizes(graph, prim_func)
     registers = int(graph.hardware.figures.get("vector_registers", 16))
     masked = masked_bytes(graph.hardware)
+    wide = has_avx512(graph.hardware)
     code.add(*_checks(graph, scope))
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter, scope)
@@ -125,7 +127,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text, registers, masked), text)
+        _units(code, part, KernelContext(scope, memory, text, registers, masked, wide), text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 

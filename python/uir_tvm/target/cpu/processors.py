@@ -8,6 +8,7 @@ wide vectors are and how many registers there are of them.
 
 from __future__ import annotations
 
+import functools
 import platform
 import re
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ import attrs
 from ...environment import num_threads
 from ...hardware import instructions
 from ...hardware.host_cpu import Vectors
+from ...igraph.nodes import HardwareModel
 
 #: Machines whose LLVM processors are looked for, as `platform.machine` calls them.
 MACHINES = ("x86_64", "aarch64")
@@ -117,6 +119,18 @@ class Processor:
         if lacking:
             return "the instructions " + ", ".join(lacking)
         return _shorter_vectors(self.machine, self.vectors.bytes)
+
+
+def has_avx512(hw: HardwareModel) -> bool:
+    """Whether code for a CPU model may use AVX-512, by LLVM's account of its processor."""
+    said = {name: str(hw.figures.get(name, "")) for name in ("mcpu", "machine", "mattr")}
+    features = tuple(filter(None, said["mattr"].split(",")))
+    return said["machine"] == "x86_64" and bool(said["mcpu"]) and _has_avx512(said["mcpu"], features)
+
+
+@functools.cache
+def _has_avx512(cpu: str, features: tuple[str, ...]) -> bool:
+    return Processor(cpu, "x86_64", features).has("avx512f")
 
 
 def _machine_of(cpu: str, wanted: Sequence[str] = ()) -> str | None:

@@ -8,6 +8,6 @@ their errors; ``python -m uir_tvm.target.cpu.vector_math`` measures them.
 """
 
 from .functions import MATH, emit
-from .ops import bind_in_cells, binding, const_like
+from .ops import avx512, bind_in_cells, binding, const_like
 
-__all__ = ["MATH", "bind_in_cells", "binding", "const_like", "emit"]
+__all__ = ["MATH", "avx512", "bind_in_cells", "binding", "const_like", "emit"]

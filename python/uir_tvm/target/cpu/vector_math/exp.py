@@ -5,11 +5,12 @@ With ``n = round(x / ln 2)`` and ``r = x - n ln 2`` (Cody and Waite: ln 2 in two
 an fma), ``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r)`` with the minimax ``P``
 from ``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of
 which is a normal number: the last product overflows to infinity and underflows gradually by itself, with
-one rounding.
+one rounding. AVX-512 scales in one instruction (`ops.scale`), which is told where the result is zero.
 """
 
 from __future__ import annotations
 
+from tvm import tirx
 from tvm.ir import Expr
 
 from .ops import (
@@ -17,12 +18,14 @@ from .ops import (
     at_least,
     at_most,
     bits,
+    can_scale,
     const_like,
     fma,
     from_bits,
     horner,
     let,
     nearest,
+    scale,
     shift_left,
     shift_right,
 )
@@ -45,6 +48,8 @@ _EXP2 = (
 #: what a mask made -inf is to cost no more than what it kept.
 _LOWEST, _HIGHEST = -176.0, 89.0
 _LOWEST2, _HIGHEST2 = -254.0, 128.5
+#: exp of less is zero: less than half of the least denormal.
+_ZERO_BELOW = -104.0
 #: Added to n, the low bits of MAGIC then hold n + 254, of which either half is a biased exponent.
 _BIASED = MAGIC + 254.0
 
@@ -55,35 +60,57 @@ def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
     def power(biased: Expr) -> Expr:
         return from_bits(shift_left(biased, 23))
 
-    def scale(whole: Expr) -> Expr:
+    def by_halves(whole: Expr) -> Expr:
         return let(shift_right(whole, 1), lambda half: significand * power(half) * power(whole - half))
 
-    return let(bits(biased), scale)
+    return let(bits(biased), by_halves)
+
+
+def _rest(x: Expr, n: Expr) -> Expr:
+    return fma(n, const_like(x, -LN2_LOW), fma(n, const_like(x, -LN2_HIGH), x))
 
 
 def _reduced(x: Expr) -> Expr:
     """exp of an ``x`` that lies in [_LOWEST, _HIGHEST] or is NaN."""
-
-    def rest(n: Expr) -> Expr:
-        return fma(n, const_like(x, -LN2_LOW), fma(n, const_like(x, -LN2_HIGH), x))
-
     return let(
         fma(x, const_like(x, LOG2_E), const_like(x, _BIASED)),
         lambda biased: let(
-            rest(biased - const_like(x, _BIASED)),
+            _rest(x, biased - const_like(x, _BIASED)),
             lambda r: scale_by_power_of_two(horner(r, _EXP), biased),
         ),
     )
 
 
+def _scaled(x: Expr) -> Expr:
+    """exp of an ``x`` up to _HIGHEST or NaN; what is computed for those whose exp is zero is not used."""
+
+    def of(n: Expr) -> Expr:
+        return let(_rest(x, n), lambda r: let(horner(r, _EXP), lambda p: scale(p, n)))
+
+    magic = const_like(x, MAGIC)
+    result = let(fma(x, const_like(x, LOG2_E), magic) - magic, of)
+    return let(
+        result, lambda held: tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held)
+    )
+
+
+def _exp(x: Expr, highest: float | None) -> Expr:
+    def limited(x: Expr) -> Expr:
+        return x if highest is None else at_most(x, highest)
+
+    if can_scale(x):
+        return let(x, lambda x: let(limited(x), _scaled))
+    return let(x, lambda x: let(limited(at_least(x, _LOWEST)), _reduced))
+
+
 def exp(x: Expr) -> Expr:
     """``e**x`` of a float32 scalar or vector; source: see the module."""
-    return let(x, lambda x: let(at_most(at_least(x, _LOWEST), _HIGHEST), _reduced))
+    return _exp(x, _HIGHEST)
 
 
 def exp_of_negative(x: Expr) -> Expr:
     """``e**x`` for ``x <= 0`` or NaN (one comparison fewer than `exp`)."""
-    return let(x, lambda x: let(at_least(x, _LOWEST), _reduced))
+    return _exp(x, None)
 
 
 def exp2_split(n: Expr, f: Expr) -> Expr:

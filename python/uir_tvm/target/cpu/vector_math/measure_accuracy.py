@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ....hardware import host_cpu
-from .ops import bind_in_cells, binding
+from .ops import avx512, bind_in_cells, binding
 
 Reference = Callable[..., np.ndarray]
 
@@ -47,7 +47,8 @@ def build_loop(
     Parameters
     ----------
     vectors : bool
-        Whether the function sees vectors and its values are held in cells, as in the kernels of uir-cpu;
+        Whether the function sees vectors and its values are held in cells, as in the kernels of uir-cpu, with
+        the instructions of this machine;
         otherwise it sees scalars in a vectorised loop and binds them by ``Let``.
 
     Returns
@@ -62,7 +63,8 @@ def build_loop(
     if vectors:
         index = tirx.Ramp(outer * lanes, 1, lanes) if lanes > 1 else outer
     statements: list[tirx.Stmt] = []
-    with binding(bind_in_cells(statements) if vectors else None):
+    wide = vectors and "avx512f" in host_cpu.cpu_flags()
+    with binding(bind_in_cells(statements) if vectors else None), avx512(wide):
         result = function(*(tirx.BufferLoad(s, [index]) for s in sources))
     store = tirx.BufferStore(out, result, [index])
     body = tirx.SeqStmt([*statements, store]) if statements else store

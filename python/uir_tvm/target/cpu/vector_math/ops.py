@@ -17,6 +17,7 @@ from tvm.ir import Expr
 Binder = Callable[[Expr], Expr]
 
 _BINDER: ContextVar[Binder | None] = ContextVar("binder", default=None)
+_AVX512: ContextVar[bool] = ContextVar("avx512", default=False)
 
 #: ``x + MAGIC`` leaves the integer nearest to x in the low bits, for |x| < 2**22.
 MAGIC = 1.5 * 2.0**23
@@ -71,6 +72,33 @@ def binding(bind: Binder | None) -> Iterator[None]:
         yield
     finally:
         _BINDER.reset(token)
+
+
+@contextmanager
+def avx512(present: bool) -> Iterator[None]:
+    """Say inside the ``with`` block whether the processor has AVX-512; without it nothing is taken for given."""
+    token = _AVX512.set(present)
+    try:
+        yield
+    finally:
+        _AVX512.reset(token)
+
+
+def can_scale(x: Expr) -> bool:
+    """Whether `scale` applies: AVX-512's whole vectors of float32."""
+    return _AVX512.get() and lanes(x) == 16 and element_dtype(x) == "float32"
+
+
+def scale(significand: Expr, exponent: Expr) -> Expr:
+    """``significand * 2**exponent`` with one rounding, for whole numbers of any size (``vscalefps``).
+
+    Where a result is smaller than the least normal number it takes tens of nanoseconds: zeros had better be
+    chosen by a `tirx.Select`, which LLVM makes part of the instruction.
+    """
+    every, rounding = tirx.const(-1, "int16"), tirx.const(4, "int32")
+    name = "llvm.x86.avx512.mask.scalef.ps.512"
+    dtype = str(significand.ty.dtype)
+    return tirx.call_llvm_pure_intrin(dtype, name, significand, exponent, significand, every, rounding)
 
 
 def bind_in_cells(statements: list[tirx.Stmt]) -> Binder:
