@@ -4,7 +4,7 @@
 views     read through copies            groups    fuse iOps into nests and groups
 actions   iOps over common domains       values    registers, rows, or memory
 memory    buffers and addresses          emit_*    TIR of nests, values, reductions, contractions
-stream    stores that bypass the caches
+stream    stores that bypass the caches  prefetch  what the next tile needs
 """
 
 from __future__ import annotations

@@ -201,6 +201,18 @@ class GroupEmitter:
                     self.row.values[id(action)] = value
                 if self.values.stored(action):
                     self._store(code, action, value, point)
+        if copy is not None:
+            self._fetch_ahead(code, point, copy)
+
+    def _fetch_ahead(self, code: Code, point: Point, copy: int) -> None:
+        """What the nest fetches beside this vector, number ``copy`` of several."""
+        ahead, nest = self.kernel.prefetches, self.row.nest
+        for fetch in self.nest.fetches.get(nest.groups.index(self.group), ()):
+            if ahead is not None and not (
+                fetch.stores and self.nest.streams.active(fetch.action, nest.rows, point.lanes)
+            ):
+                at = (point.row, point.col)
+                ahead.emit(code, fetch, self.kernel.memory, self.kernel.scope, at, copy * point.lanes)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
         with binding(code.bind), avx512(self.kernel.avx512):

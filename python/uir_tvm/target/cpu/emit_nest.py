@@ -19,6 +19,7 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged, emit_blocks, has_masked_parts, staged_accesses
 from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
+from .prefetch import Fetch
 from .stream import Streams, aligned
 from .values import OperandValues, Origin
 
@@ -45,9 +46,13 @@ class NestEmitter:
         self, kernel: KernelContext, values: OperandValues, vector_bytes: int, streams: Streams
     ) -> None:
         self.kernel, self.values, self.vector_bytes, self.streams = kernel, values, vector_bytes, streams
+        #: by position of a group
+        self.fetches: dict[int, list[Fetch]] = {}
 
     def emit(self, code: Code, nest: RowNest) -> None:
         """Append the nest's loops."""
+        if self.kernel.prefetches is not None:
+            self.fetches = self.kernel.prefetches.of_nest(nest, self.values, self.kernel.loop)
         stores = self.streams.of_nest(nest, [self.lanes(group) for group in nest.groups])
         blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
         if blocked:

@@ -19,6 +19,7 @@ from .address import INDEX, LoopScope, as_int, index
 from .buffers import Buffers
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
+from .prefetch import Prefetches
 from .vector_math.ops import let
 
 
@@ -41,7 +42,7 @@ class KernelContext:
     """What emission needs to know of the kernel around it.
 
     ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks;
-    ``avx512``: whether the processor has these instructions.
+    ``avx512``: whether the processor has these instructions; ``loop``: the innermost loop's variable.
     """
 
     scope: LoopScope
@@ -50,6 +51,8 @@ class KernelContext:
     registers: int = 16
     masked: frozenset[int] = frozenset()
     avx512: bool = False
+    prefetches: Prefetches | None = None
+    loop: str | None = None
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

@@ -33,6 +33,7 @@ from .first_lanes import masked_bytes
 from .full_tiles import FullTiles, full_tiles
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
+from .prefetch import Prefetches
 from .processors import has_avx512
 from .read_through import read_through
 from .stream import Streams, fence
@@ -117,7 +118,6 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     scope = _sizes(graph, prim_func)
     registers = int(graph.hardware.figures.get("vector_registers", 16))
     masked = masked_bytes(graph.hardware)
-    wide = has_avx512(graph.hardware)
     code.add(*_checks(graph, scope))
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter, scope)
@@ -126,8 +126,9 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     for name, pointer in workspace.items():
         if name not in given:
             memory.allocate(code, pointer)
+    wide, ahead = has_avx512(graph.hardware), Prefetches(graph.hardware, text)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text, registers, masked, wide), text)
+        _units(code, part, KernelContext(scope, memory, text, registers, masked, wide, ahead), text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
@@ -272,7 +273,8 @@ def _emit(
             variable = tirx.Var(name, INDEX)
             inner = Code()
             scope = kernel.scope.inside(name, variable, extent)
-            _emit(inner, node.body, attrs.evolve(kernel, scope=scope), values, vector_bytes, streams)
+            within = attrs.evolve(kernel, scope=scope, loop=name)
+            _emit(inner, node.body, within, values, vector_bytes, streams)
             rounds = index(extent)
             if node.rounds is not None:
                 rounds = tirx.max(tirx.min(kernel.scope.expr(node.rounds), rounds), index(0))

@@ -13,11 +13,12 @@ from enum import Enum
 
 import attrs
 
+from ...igraph.nodes import IOp
 from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
 from .element_access import Domain, Overlap, StridedAccess, relation
 from .groups import RowNest, write_domain
 
-#: iOps that cost about as much as a load and a store of their result would.
+#: What `is_cheap` goes by.
 CHEAP = frozenset({"move", "broadcast", "transpose", "cast", "fill", "iota", "select", "compare"})
 CHEAP_UNARY = frozenset(
     {"copy", "adds", "subs", "muls", "maxs", "mins", "rsubs", "abs", "neg", "relu", "not"}
@@ -118,15 +119,9 @@ class OperandValues:
         the group that the value is made again in.
         """
         since = actions[actions.index(maker) :]
-        iop = maker.iop
-        cheap = (
-            iop.op in CHEAP
-            or (iop.op == "unary" and iop.name in CHEAP_UNARY)
-            or (iop.op == "binary" and iop.name in CHEAP_BINARY)
-        )
-        if not cheap or maker.kind != MAP:
+        if not is_cheap(maker.iop) or maker.kind != MAP:
             return None
-        total = 0 if iop.op in ("move", "broadcast", "transpose", "fill") else 1
+        total = 0 if maker.iop.op in ("move", "broadcast", "transpose", "fill") else 1
         for read, source in zip(maker.reads, self.sources[id(maker)], strict=True):
             if source.origin in (Origin.REGISTER, Origin.AGAIN):
                 assert source.maker is not None
@@ -139,6 +134,15 @@ class OperandValues:
                     return None
                 total += 1
         return total
+
+
+def is_cheap(iop: IOp) -> bool:
+    """Whether an iOp costs about as much as a load and a store of its result would."""
+    return (
+        iop.op in CHEAP
+        or (iop.op == "unary" and iop.name in CHEAP_UNARY)
+        or (iop.op == "binary" and iop.name in CHEAP_BINARY)
+    )
 
 
 def _meets(writer: Action, reader: Action, access: StridedAccess) -> Overlap:

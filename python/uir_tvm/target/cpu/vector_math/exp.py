@@ -89,9 +89,7 @@ def _scaled(x: Expr) -> Expr:
 
     magic = const_like(x, MAGIC)
     result = let(fma(x, const_like(x, LOG2_E), magic) - magic, of)
-    return let(
-        result, lambda held: tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held)
-    )
+    return let(result, lambda held: tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held))
 
 
 def _exp(x: Expr, highest: float | None) -> Expr:

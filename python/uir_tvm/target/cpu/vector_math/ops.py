@@ -76,7 +76,7 @@ def binding(bind: Binder | None) -> Iterator[None]:
 
 @contextmanager
 def avx512(present: bool) -> Iterator[None]:
-    """Say inside the ``with`` block whether the processor has AVX-512; without it nothing is taken for given."""
+    """Say inside the ``with`` block whether the processor has AVX-512; outside of any it has not."""
     token = _AVX512.set(present)
     try:
         yield

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fetch ahead what the next round of a loop reads and writes.
+
+The prefetchers of processors follow addresses within a page of memory.  Where tiles are rows, every tile
+begins in a page of its own: its first lines come late, and while a unit computes the exponentials of a row
+nothing is on its way.  So the group of a nest that computes most, while it goes over the columns of a tile,
+fetches the same columns of the next tile, and the lines that later groups are to write.  A fetch beyond the
+end of a tensor is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.affine import Affine, affine, var
+from ...igraph.dtypes import bytes_of
+from ...igraph.nodes import HardwareModel, IPointer
+from .actions import MAP, Action
+from .address import LoopScope, index
+from .buffers import Buffers
+from .code import Code
+from .element_access import StridedAccess
+from .groups import ColumnGroup, RowNest
+from .llvm_text import LlvmText
+from .values import OperandValues, Origin, is_cheap
+
+#: What an iOp that is not cheap counts for where the group that computes most is looked for.
+DEAR = 10
+
+
+@attrs.frozen
+class Fetch:
+    """Lines to fetch, so many elements beyond those that an action accesses."""
+
+    action: Action
+    access: StridedAccess
+    distance: Affine
+    stores: bool
+    #: into the first cache
+    near: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of the function in LLVM's language."""
+        return f"uir_fetch_{'write' if self.stores else 'read'}_{'near' if self.near else 'far'}"
+
+    @property
+    def definition(self) -> str:
+        """That function: of a pointer and a distance in bytes, which may lead out of the tensor."""
+        writes, locality = int(self.stores), 3 if self.near else 2
+        return f"""
+define linkonce_odr void @{self.name}(ptr %p, i64 %distance) alwaysinline {{
+  %q = getelementptr i8, ptr %p, i64 %distance
+  call void @llvm.prefetch.p0(ptr %q, i32 {writes}, i32 {locality}, i32 1)
+  ret void
+}}
+"""
+
+
+_DECLARED = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+
+
+class Prefetches:
+    """What groups of nests fetch ahead: of tensors that a core's own caches do not hold."""
+
+    def __init__(self, hw: HardwareModel, text: LlvmText) -> None:
+        self.own = int(hw.figures.get("l2_bytes", hw.reg_bytes))
+        self.first = int(hw.figures.get("tile_bytes", 0))
+        self.line = int(hw.figures.get("line_bytes", 64))
+        self.text = text
+
+    def of_nest(self, nest: RowNest, values: OperandValues, loop: str | None) -> dict[int, list[Fetch]]:
+        """By position of the group, what it fetches at each of its columns; ``loop`` is the innermost."""
+        if loop is None:
+            return {}
+        host = max(range(len(nest.groups)), key=lambda k: _work(nest.groups[k]))
+        cols = nest.groups[host].cols
+        wanted = {
+            (fetch.access, fetch.distance): fetch
+            for fetch in (*_reads(nest, values, loop), *_writes(nest, values, loop, host))
+            if fetch.action.cols == cols and fetch.access.col == 1 and self._large(fetch.access.pointer)
+        }
+        size = sum(nest.rows * cols * bytes_of(fetch.access.pointer.dtype) for fetch in wanted.values())
+        if not wanted or 4 * size > self.own:
+            return {}
+        return {host: [attrs.evolve(fetch, near=2 * size <= self.first) for fetch in wanted.values()]}
+
+    def _large(self, pointer: IPointer) -> bool:
+        size = 0 if pointer.dims else pointer.size * bytes_of(pointer.dtype)
+        return pointer.level == "dram" and size > self.own
+
+    def emit(
+        self,
+        code: Code,
+        fetch: Fetch,
+        memory: Buffers,
+        scope: LoopScope,
+        place: tuple[Expr, Expr],
+        before: int,
+    ) -> None:
+        """The fetch at a row and a column; ``before``: elements from the last place with a fetch to there."""
+        pointer = fetch.access.pointer
+        size = bytes_of(pointer.dtype)
+        if before * size % self.line:
+            return
+        self.text.need("llvm.prefetch", _DECLARED)
+        self.text.need(fetch.name, fetch.definition)
+        at = tirx.BufferLoad(memory.buffer(pointer), [memory.address(scope, fetch.access, *place)])
+        # held apart, since TVM would make it narrower than the function says
+        distance = code.bind(scope.expr(fetch.distance) * index(size))
+        code.add(tirx.Evaluate(tirx.call_extern("void", fetch.name, tirx.address_of(at), distance)))
+
+
+def _work(group: ColumnGroup) -> int:
+    return group.cols * sum(1 if is_cheap(action.iop) else DEAR for action in group.actions)
+
+
+def _step(access: StridedAccess, loop: str) -> Affine:
+    """How far an access is from itself in the next round of a loop."""
+    return access.offset.substitute({loop: var(loop) + 1}) - access.offset
+
+
+def _reads(nest: RowNest, values: OperandValues, loop: str) -> Iterator[Fetch]:
+    for action in nest.actions:
+        for read, source in zip(action.reads, values.sources[id(action)], strict=True):
+            step = _step(read.access, loop)
+            if source.origin == Origin.MEMORY and read.guard is None and step != affine(0):
+                yield Fetch(action, read.access, step, False)
+
+
+def _writes(nest: RowNest, values: OperandValues, loop: str, host: int) -> Iterator[Fetch]:
+    for action in nest.actions:
+        if action.kind == MAP and values.stored(action):
+            later = nest.group_of(action) > host
+            step = affine(0) if later else _step(action.write, loop)
+            if later or step != affine(0):
+                yield Fetch(action, action.write, step, True)

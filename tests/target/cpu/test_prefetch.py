@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the next tile needs is fetched: where, how far ahead, and that results are as they were."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import tvm_ffi
+from uir_tvm.igraph import HardwareModel, IGraph
+
+from .support import HOST, compiled, parsed
+
+
+def in_small_caches(graph: IGraph) -> IGraph:
+    """The graph for a core whose own caches hold 64 KiB."""
+    figures = dict(HOST.figures.items()) | {"l2_bytes": 1 << 16}
+    hw = HardwareModel("small", "cpu", 2, 1, HOST.reg_bytes, 0, HOST.vector_bytes, figures)
+    return graph.replace(hardware=hw)
+
+
+def doubled_rows(rows: int, cols: int) -> IGraph:
+    """o = exp(x) / sum(exp(x)) in each of ``rows`` rows of two units."""
+    n, s = 2 * rows * cols, f"(1,{cols}); ({cols},1)"
+    here = f"[{cols}*i + {rows * cols}*pid; {s}]"
+    one = "[0; (1,1); (1,1)]"
+    return parsed(
+        f"x = iPointer(dram, fp32, {n}, in)\no = iPointer(dram, fp32, {n}, out)\n"
+        + "".join(f"{name} = iPointer(reg, fp32, {cols})\n" for name in "aedb")
+        + "s = iPointer(reg, fp32, 1)",
+        f"""for i in {rows} {{
+        move.dram.reg.fp32 a[0; {s}], x{here}
+        unary.exp.fp32 e[0; {s}], a[0; {s}]
+        reduce.add.row.unit.fp32 s{one}, e[0; {s}]
+        broadcast.row.unit.fp32 b[0; {s}], s{one}
+        binary.div.fp32 d[0; {s}], e[0; {s}], b[0; {s}]
+        move.reg.dram.fp32 o{here}, d[0; {s}]
+        }}""",
+        2,
+    )
+
+
+def fetches(graph: IGraph) -> list[str]:
+    """The calls of LLVM's intrinsic, as (write, locality)."""
+    text = compiled(graph).mod.inspect_source("ll")
+    return sorted(
+        set(re.findall(r"call void @llvm\.prefetch\.p0\(ptr [^,]*, i32 (\d), i32 \d, i32 1\)", text))
+    )
+
+
+def test_rows_and_their_results_are_fetched() -> None:
+    assert fetches(in_small_caches(doubled_rows(64, 512))) == ["0", "1"]
+
+
+def test_nothing_is_fetched_that_the_caches_hold() -> None:
+    assert not fetches(in_small_caches(doubled_rows(8, 512)))
+
+
+def test_nothing_is_fetched_without_a_next_tile() -> None:
+    graph = parsed(
+        "x = iPointer(dram, fp32, 65536, in)\no = iPointer(dram, fp32, 65536, out)",
+        "unary.muls.fp32 o[0; (1,65536); (65536,1)], x[0; (1,65536); (65536,1)] [3.0]",
+    )
+    assert not fetches(in_small_caches(graph))
+
+
+@pytest.mark.parametrize("cols", [512, 500])
+def test_results_are_those_of_the_graph(cols: int) -> None:
+    """Also in the last row, from which a fetch leads out of the tensor."""
+    x = np.random.default_rng(0).standard_normal(2 * 40 * cols).astype(np.float32)
+    o = np.zeros_like(x)
+    compiled(in_small_caches(doubled_rows(40, cols)))["kernel"](
+        tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o)
+    )
+    e = np.exp(x.reshape(-1, cols).astype(np.float64))
+    np.testing.assert_allclose(o.reshape(-1, cols), e / e.sum(1, keepdims=True), rtol=2e-6)
