@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import tvm_ffi
 from uir_tvm.igraph import IGraph
-from uir_tvm.target.cpu.stream import Streams
+from uir_tvm.target.cpu.lower import lower
+from uir_tvm.target.cpu.stream import L3_PER_CORE, Streams
 
-from .support import compiled, parsed
+from .support import compiled, parsed, signature
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 stores")
 
@@ -43,10 +44,18 @@ def test_only_where_asked_for_or_large() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "size"), [({}, None), ({"l3_bytes": 0}, None), ({"l3_bytes": 1 << 20}, 1 << 20)]
+    ("figures", "size"),
+    [
+        ({}, None),
+        ({"l3_bytes": 0}, None),
+        ({"l3_bytes": 1 << 20}, 1 << 20),
+        ({"l3_bytes": 480 << 20}, 2 * L3_PER_CORE),
+    ],
 )
-def test_nothing_is_large_where_the_cache_is_not_known(figures: dict[str, int], size: int | None) -> None:
-    graph = SimpleNamespace(hardware=SimpleNamespace(vector_bytes=64, figures=figures), walk=list)
+def test_large_is_what_exceeds_the_share_of_the_cache(figures: dict[str, int], size: int | None) -> None:
+    graph = SimpleNamespace(
+        hardware=SimpleNamespace(num_groups=2, vector_bytes=64, figures=figures), walk=list
+    )
     assert Streams(cast(Any, graph), cast(Any, None)).cache == size
 
 
@@ -61,6 +70,30 @@ def test_any_alignment_and_length(shift: int, count: int) -> None:
     run(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
     np.testing.assert_array_equal(o, 3 * x)
     assert not room[:start].any() and not room[start + 2 * count :].any()
+
+
+def test_long_rows_are_streamed_wherever_they_begin() -> None:
+    """Rows of 1029: every one but some begins within a vector; what lies around them stays as it was."""
+    s = "(1,1029); (1029,1)"
+    graph = parsed(
+        "x = iPointer(dram, fp32, 41160, in)\no = iPointer(dram, fp32, 41160, out)\n"
+        "a = iPointer(reg, fp32, 1029)",
+        f"""for i in 20 {{
+        unary.muls.fp32 a[0; {s}], x[1029*i + 20580*pid; {s}] [3.0]
+        move.reg.dram.fp32 o[1029*i + 20580*pid; {s}], a[0; {s}] [hint=stream]
+        }}""",
+        2,
+    )
+    assert "else:" not in str(lower(graph, signature(graph))), "rows have other stores elsewhere"
+    module = compiled(graph)
+    assert "movntps" in module.mod.inspect_source("asm")
+    x = np.random.default_rng(0).standard_normal(41160).astype(np.float32)
+    for shift in (0, 5):
+        room = np.zeros(41160 + 64, np.float32)
+        o = room[shift : shift + 41160]
+        module["kernel"](tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
+        np.testing.assert_array_equal(o, 3 * x)
+        assert not room[:shift].any() and not room[shift + 41160 :].any()
 
 
 @pytest.mark.parametrize(("pitch", "streamed"), [(64, True), (72, False)])

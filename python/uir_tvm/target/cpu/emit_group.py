@@ -108,6 +108,12 @@ class GroupEmitter:
 
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
         lanes = self.nest.lanes(self.group)
+        if self.nest.unaligned is not None and self.nest.unaligned[0] == self.row.nest.groups.index(
+            self.group
+        ):
+            first = code.bind_index(tirx.min(begin + self.nest.unaligned[1], end))
+            self.one_by_one(code, begin, first, False)
+            begin = first
         number = distance(begin, end)
         if lanes == 1:
             self.one_by_one(code, begin, end, False)

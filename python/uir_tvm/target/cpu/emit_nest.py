@@ -20,7 +20,7 @@ from .emit_transpose import Staged, emit_blocks, has_masked_parts, staged_access
 from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
-from .stream import Streams, aligned
+from .stream import Streams, aligned, begins_anywhere, to_alignment
 from .values import OperandValues, Origin
 
 #: Independent accumulators of a reduction along rows: enough to hide the latency of an addition.
@@ -48,6 +48,8 @@ class NestEmitter:
         self.kernel, self.values, self.vector_bytes, self.streams = kernel, values, vector_bytes, streams
         #: by position of a group
         self.fetches: dict[int, list[Fetch]] = {}
+        #: the group whose vectors begin so many columns after the first clean one
+        self.unaligned: tuple[int, Expr] | None = None
 
     def emit(self, code: Code, nest: RowNest) -> None:
         """Append the nest's loops."""
@@ -63,6 +65,9 @@ class NestEmitter:
             return
         begin, _ = self.bounds(nest.actions[0].box[:2], nest.rows)
         cols = [self._first_column(nest, access) for access, _ in stores]
+        if begins_anywhere(nest, stores):
+            self._ragged(code, nest, stores[0], begin, cols[0])
+            return
         condition = aligned(self.kernel.memory, self.kernel.scope, stores, begin, cols)
         for access, _ in stores:
             large = self.streams.large_enough(self.kernel.scope, access.pointer)
@@ -74,6 +79,17 @@ class NestEmitter:
             self.streams.enable(False)
 
         code.branch(condition, streamed, lambda other: self._loops(other, nest))
+
+    def _ragged(
+        self, code: Code, nest: RowNest, store: tuple[StridedAccess, int], row: Expr, col: Expr
+    ) -> None:
+        """A row whose stores bypass the caches from the first whole vector on."""
+        left = code.bind_index(to_alignment(self.kernel.memory, self.kernel.scope, store, row, col))
+        self.unaligned = (next(k for k, g in enumerate(nest.groups) if _writes(g, store[0])), left)
+        self.streams.enable(True)
+        self._loops(code, nest)
+        self.streams.enable(False)
+        self.unaligned = None
 
     def _first_column(self, nest: RowNest, access: StridedAccess) -> Expr:
         action = next(a for a in nest.actions if a.write is access)
@@ -222,3 +238,7 @@ class NestEmitter:
             if spec_of(action.iop).by_place:
                 widest = max(widest, 4)
         return max(1, self.vector_bytes // widest)
+
+
+def _writes(group: ColumnGroup, access: StridedAccess) -> bool:
+    return any(action.write is access for action in group.actions)

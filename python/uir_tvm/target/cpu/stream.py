@@ -8,7 +8,7 @@ function of LLVM's own language, inlined where it is called, holds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -38,6 +38,12 @@ LLVM_TYPES = {
     "int16": "i16",
     "int8": "i8",
 }
+
+#: More last-level cache than this for each core means that others use it too: a virtual machine is told of
+#: all of a server's cache, or a process may use few of its cores.  What they count on is their share.
+L3_PER_CORE = 16 * 1024 * 1024
+#: Fewest vectors of a row that is streamed from its first whole vector on, wherever it begins.
+LEAST_RAGGED = 64
 
 ADDRESS = "uir_address"
 _ADDRESS_TEXT = f"""
@@ -70,7 +76,8 @@ class Streams:
 
     def __init__(self, graph: IGraph, text: LlvmText, allowed: bool = True) -> None:
         self.width = graph.hardware.vector_bytes
-        self.cache = int(graph.hardware.figures.get("l3_bytes", 0)) or None
+        told = int(graph.hardware.figures.get("l3_bytes", 0))
+        self.cache = min(told, int(graph.hardware.num_groups) * L3_PER_CORE) or None
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
         self.text = text
         self.used = False
@@ -125,6 +132,33 @@ class Streams:
         return tirx.Evaluate(tirx.call_extern("void", name, where, stored))
 
 
+def begins_anywhere(nest: RowNest, stores: Sequence[tuple[StridedAccess, int]]) -> bool:
+    """Whether a nest is one long row whose first element lies anywhere in a vector, from tile to tile."""
+    if nest.rows != 1 or len(stores) != 1 or stores[0][0].pitches != (None, None):
+        return False
+    access, size = stores[0]
+    lanes = size // bytes_of(access.pointer.dtype)
+    group = next(g for g in nest.groups if any(action.write is access for action in g.actions))
+    steps = [int(access.offset.constant), *(int(term.coeff) for term in access.offset.terms)]
+    return group.cols >= LEAST_RAGGED * lanes and any(step % lanes for step in steps)
+
+
+def to_alignment(
+    memory: Buffers, scope: LoopScope, store: tuple[StridedAccess, int], row: Expr, col: Expr
+) -> Expr:
+    """How many elements there are from a place of a store to the first that is aligned to its vectors."""
+    access, size = store
+    element_size = bytes_of(access.pointer.dtype)
+    bits = _bits(memory, scope, access, row, col)
+    return tirx.floordiv(tirx.bitwise_and(index(0) - bits, index(size - 1)), index(element_size))
+
+
+def _bits(memory: Buffers, scope: LoopScope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
+    at = memory.address(scope, access, row, col)
+    pointer = tirx.address_of(tirx.BufferLoad(memory.buffer(access.pointer), [at]))
+    return tirx.call_extern("int64", ADDRESS, pointer)
+
+
 def aligned(
     memory: Buffers,
     scope: LoopScope,
@@ -135,9 +169,7 @@ def aligned(
     """Whether every store's first vector (at ``row`` and its first column) is aligned to its size."""
     condition: Expr | None = None
     for (access, size), col in zip(stores, cols, strict=True):
-        at = memory.address(scope, access, row, col)
-        pointer = tirx.address_of(tirx.BufferLoad(memory.buffer(access.pointer), [at]))
-        bits = tirx.call_extern("int64", ADDRESS, pointer)
+        bits = _bits(memory, scope, access, row, col)
         here = tirx.EQ(tirx.bitwise_and(bits, index(size - 1)), index(0))
         condition = here if condition is None else tirx.And(condition, here)
     assert condition is not None
