@@ -48,6 +48,10 @@ from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of
 from uir_tvm.schedules.demo import from_relax
 
 
+#: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
+RUN = 2048
+
+
 def matches(sch: Schedule) -> bool:
     """There are blocks, and none reduces."""
     blocks = leaf_blocks(sch)
@@ -73,8 +77,7 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         columns = decisions.choose(sch, "tile_columns", tile_sizes(total, own, most, line_of(hw)), own)
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, num_units=units, split_columns=True)
     else:
-        line = int(hw.figures.get("line_bytes", 64)) if space_of(hw).bands and len(blocks) == 1 else 0
-        if (band := _band(root, line)) is not None:
+        if space_of(hw).bands and len(blocks) == 1 and (band := _band(root, hw)) is not None:
             _walk_bands(sch, root, band)
             blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
         rows, (r, c) = _row_tile(hw, root, elements)
@@ -130,12 +133,14 @@ def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, t
     return rows, (rows_per_tile(elements, row, c), c)
 
 
-def _band(block: BlockInfo, line: int) -> int | None:
-    """Rows of a band, where rows are much shorter than a line and neighbours lie far apart in an operand.
+def _band(block: BlockInfo, hw: HardwareModel) -> int | None:
+    """Rows of a band, where rows that are neighbours lie far apart in an operand.
 
     A result (.., N, M, c) of an operand (.., M, N, c): along its own rows the result takes c elements of
-    every line of the operand, so that each line comes once for every row that it holds.  None: it is no such
-    result, a size is open, or M has no divisor that is one or two lines of it.
+    every line of the operand, or of every page, so that each line comes once for every row that it holds, and
+    nothing that is read follows what was read before.  A band is one or two lines of rows that are much
+    shorter than a line; it is a `RUN` of rows of whole lines, where a core's own cache does not hold the
+    operand.  None: it is no such result, a size is open, or M has no such divisor.
     """
     extents = [iv.dom.extent for iv in block.stmt.iter_vars]
     if len(extents) < 3 or any(map(is_open, extents)):
@@ -150,11 +155,18 @@ def _band(block: BlockInfo, line: int) -> int | None:
         and any(uses(index, [row]) for index in load.indices[:-2])
     ]
     widths = {block.spatial[-1] * dtype_bytes(source.ty.dtype) for source in turned}
-    if len(widths) != 1 or 4 * max(widths) > line:
+    if len(widths) != 1:
         return None
     (width,), rows = widths, block.spatial[-2]
-    fitting = [n for n in range(line // width, 2 * line // width + 1) if n < rows and rows % n == 0]
-    return max(fitting, default=None)
+    line = int(hw.figures.get("line_bytes", 64))
+    far = math.prod(block.spatial[:-1]) * width > int(hw.figures.get("l2_bytes", hw.reg_bytes))
+    if 4 * width <= line:
+        least, most = line // width, 2 * line // width
+    elif width >= line and far:
+        least, most = 2, RUN // width
+    else:
+        return None
+    return max((n for n in range(least, most + 1) if n < rows and rows % n == 0), default=None)
 
 
 def _walk_bands(sch: Schedule, block: BlockInfo, band: int) -> None:

@@ -46,6 +46,9 @@ def rows_of(func: tirx.PrimFunc, hw: hardware.HardwareModel = CPU) -> int:
         ((58, 90, 2), "float32", 15),
         ((58, 46, 2), "float32", 46),  # 46 has no divisor of one or two lines
         ((58, 96, 8), "float32", 96),  # rows of half a line
+        ((16, 256, 64), "float32", 8),  # half a page of rows of lines, where they leave the second cache
+        ((2, 16, 60, 128), "float32", 4),
+        ((16, 64, 64), "float32", 32),  # it holds them
     ],
 )
 def test_a_band_is_one_or_two_lines_of_the_result(shape: tuple[int, ...], dtype: str, rows: int) -> None:
