@@ -87,7 +87,7 @@ class Prefetches:
         size = sum(nest.rows * cols * bytes_of(fetch.access.pointer.dtype) for fetch in wanted.values())
         if not wanted or 4 * size > self.own:
             return {}
-        return {host: [attrs.evolve(fetch, near=2 * size <= self.first) for fetch in wanted.values()]}
+        return {host: [attrs.evolve(fetch, near=size <= self.first) for fetch in wanted.values()]}
 
     def _large(self, pointer: IPointer) -> bool:
         size = 0 if pointer.dims else pointer.size * bytes_of(pointer.dtype)
