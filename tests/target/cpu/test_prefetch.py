@@ -4,23 +4,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from uir_tvm.igraph import HardwareModel, IGraph
+from uir_tvm.target.cpu.lower import lower
 
-from .support import HOST, compiled, parsed
+from .support import HOST, compiled, parsed, signature
 
 
-def in_small_caches(graph: IGraph) -> IGraph:
-    """The graph for a core whose own caches hold 64 KiB."""
-    figures = dict(HOST.figures.items()) | {"l2_bytes": 1 << 16}
-    hw = HardwareModel("small", "cpu", 2, 1, HOST.reg_bytes, 0, HOST.vector_bytes, figures)
+def in_small_caches(
+    graph: IGraph, other: Mapping[str, str] = MappingProxyType({}), vector_bytes: int = HOST.vector_bytes
+) -> IGraph:
+    """The graph for a core whose own caches hold 64 KiB, and whose figures are otherwise this machine's."""
+    figures = dict(HOST.figures.items()) | {"l2_bytes": 1 << 16} | dict(other)
+    hw = HardwareModel("small", "cpu", 2, 1, HOST.reg_bytes, 0, vector_bytes, figures)
     return graph.replace(hardware=hw)
 
 
-def doubled_rows(rows: int, cols: int) -> IGraph:
+def softmax_rows(rows: int, cols: int) -> IGraph:
     """o = exp(x) / sum(exp(x)) in each of ``rows`` rows of two units."""
     n, s = 2 * rows * cols, f"(1,{cols}); ({cols},1)"
     here = f"[{cols}*i + {rows * cols}*pid; {s}]"
@@ -42,7 +48,7 @@ def doubled_rows(rows: int, cols: int) -> IGraph:
 
 
 def fetches(graph: IGraph) -> list[str]:
-    """The calls of LLVM's intrinsic, as (write, locality)."""
+    """What LLVM's intrinsic is called for: 0 to read, 1 to write."""
     text = compiled(graph).mod.inspect_source("ll")
     return sorted(
         set(re.findall(r"call void @llvm\.prefetch\.p0\(ptr [^,]*, i32 (\d), i32 \d, i32 1\)", text))
@@ -50,11 +56,11 @@ def fetches(graph: IGraph) -> list[str]:
 
 
 def test_rows_and_their_results_are_fetched() -> None:
-    assert fetches(in_small_caches(doubled_rows(64, 512))) == ["0", "1"]
+    assert fetches(in_small_caches(softmax_rows(64, 512))) == ["0", "1"]
 
 
 def test_nothing_is_fetched_that_the_caches_hold() -> None:
-    assert not fetches(in_small_caches(doubled_rows(8, 512)))
+    assert not fetches(in_small_caches(softmax_rows(8, 512)))
 
 
 def test_nothing_is_fetched_without_a_next_tile() -> None:
@@ -70,8 +76,22 @@ def test_results_are_those_of_the_graph(cols: int) -> None:
     """Also in the last row, from which a fetch leads out of the tensor."""
     x = np.random.default_rng(0).standard_normal(2 * 40 * cols).astype(np.float32)
     o = np.zeros_like(x)
-    compiled(in_small_caches(doubled_rows(40, cols)))["kernel"](
+    compiled(in_small_caches(softmax_rows(40, cols)))["kernel"](
         tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o)
     )
     e = np.exp(x.reshape(-1, cols).astype(np.float64))
     np.testing.assert_allclose(o.reshape(-1, cols), e / e.sum(1, keepdims=True), rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("processor", "instruction"),
+    [
+        ({"mcpu": "haswell", "mtriple": "x86_64-linux-gnu"}, "prefetch"),
+        ({"mcpu": "neoverse-n1", "mtriple": "aarch64-linux-gnu"}, "prfm"),
+    ],
+)
+def test_other_processors_have_such_an_instruction(processor: dict[str, str], instruction: str) -> None:
+    graph = in_small_caches(softmax_rows(64, 512), {"mcpu": processor["mcpu"], "machine": "other"}, 16)
+    target = tvm.target.Target({"kind": "llvm", **processor})
+    module = tvm.compile(tvm.IRModule({"kernel": lower(graph, signature(graph))}), target=target)
+    assert instruction in module.mod.inspect_source("asm")
