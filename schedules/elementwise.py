@@ -47,7 +47,6 @@ from uir_tvm.schedule.row_chain import (
 from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of
 from uir_tvm.schedules.demo import from_relax
 
-
 #: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
 RUN = 2048
 

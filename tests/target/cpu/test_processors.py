@@ -11,7 +11,7 @@ from uir_tvm import hardware
 from uir_tvm.errors import TargetError
 from uir_tvm.hardware import host_cpu
 from uir_tvm.target.cpu import processors
-from uir_tvm.target.cpu.processors import CORES, Processor
+from uir_tvm.target.cpu.processors import CORES, Processor, has_avx512
 from uir_tvm.target.registry import TARGETS, resolve
 
 from .emulator import compiled_for_its_processor
@@ -110,3 +110,17 @@ def test_vectors_of_sve_may_be_too_short(tmp_path, monkeypatch, there: str, lack
     monkeypatch.setattr(processors, "SVE_LENGTH", file)
     found = processors._shorter_vectors("aarch64", 32)
     assert lacks in found and bool(found) == bool(lacks)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("znver4", True),
+        ("znver4,-avx512f", False),
+        ("haswell", False),
+        ("a64fx", False),
+    ],
+)
+def test_avx512_is_what_llvm_says_of_the_processor(name: str, expected: bool) -> None:
+    """Not what vectors of 64 bytes suggest: those of a64fx are SVE's."""
+    assert has_avx512(hardware.get(name)) == expected
