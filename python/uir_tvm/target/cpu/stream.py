@@ -133,8 +133,11 @@ class Streams:
 
 
 def begins_anywhere(nest: RowNest, stores: Sequence[tuple[StridedAccess, int]]) -> bool:
-    """Whether a nest is one long row whose first element lies anywhere in a vector, from tile to tile."""
-    if nest.rows != 1 or len(stores) != 1 or stores[0][0].pitches != (None, None):
+    """Whether a nest is one long row whose first element lies anywhere in a vector, from tile to tile.
+
+    Not where sizes decide how large the result is: whether to stream is then asked for every tile.
+    """
+    if nest.rows != 1 or len(stores) != 1 or stores[0][0].pointer.dims:
         return False
     access, size = stores[0]
     lanes = size // bytes_of(access.pointer.dtype)
