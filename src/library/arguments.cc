@@ -125,7 +125,13 @@ bool NothingOnDevice(const MatmulAttrs& attrs) {
   return false;
 }
 
-bool NothingOnDevice(const Conv2dAttrs& attrs) { return attrs.empty(); }
+bool NothingOnDevice(const Conv2dAttrs& attrs) {
+  if (attrs.channels_last()) {
+    TVM_FFI_THROW(ValueError) << "Library operator conv2d: a layout is NHWC.\n  limit:  this library takes images "
+                                 "channel by channel\n  remedy: leave \"input_layout\" and \"output_layout\" out";
+  }
+  return attrs.empty();
+}
 
 int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns) {
   std::vector<int64_t> extents = batch;

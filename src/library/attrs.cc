@@ -104,6 +104,14 @@ class Fields {
     return execution;
   }
 
+  /*! Texts without the field have channels first. */
+  ImageLayout LayoutIfAny(const char* name) const {
+    if (!Has(name)) return ImageLayout::kChannelsFirst;
+    const std::string layout = Text(name);
+    if (layout != "NCHW" && layout != "NHWC") Fail(name, "is \"" + layout + "\"\n  limit:  NCHW, NHWC");
+    return layout == "NHWC" ? ImageLayout::kChannelsLast : ImageLayout::kChannelsFirst;
+  }
+
   /*! Of a weight [n, k]; texts without "bits" have none. */
   Quantization ParseQuantization(int64_t k) const {
     Quantization out;
@@ -236,6 +244,8 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
   out.execution = fields.ParseExecution();
+  out.input_layout = fields.LayoutIfAny("input_layout");
+  out.output_layout = fields.LayoutIfAny("output_layout");
   return out;
 }
 

@@ -49,7 +49,10 @@ struct MatmulAttrs {
   bool empty() const { return m == 0 || n == 0 || batch_count() == 0; }
 };
 
-/*! NCHW convolution with OIHW weights, both contiguous. */
+/*! How images lie in memory, contiguous: channel by channel, or with the channels of a pixel side by side. */
+enum class ImageLayout { kChannelsFirst, kChannelsLast };
+
+/*! Convolution of images (n, c, h, w) with OIHW weights, contiguous. */
 struct Conv2dAttrs {
   int64_t n = 0, c = 0, h = 0, w = 0;    // input
   int64_t o = 0, i = 0, kh = 0, kw = 0;  // weights; i = c / groups
@@ -57,12 +60,17 @@ struct Conv2dAttrs {
   int64_t padding[4] = {0, 0, 0, 0};  // top, left, bottom, right
   int64_t groups = 1;
   int64_t oh = 0, ow = 0;  // output, derived
+  ImageLayout input_layout = ImageLayout::kChannelsFirst;
+  ImageLayout output_layout = ImageLayout::kChannelsFirst;  // a residual lies as the output does
   Epilogue epilogue;
   bool packed = false;
   Execution execution;
 
   static Conv2dAttrs Parse(const std::string& text);
   bool empty() const { return n == 0; }
+  bool channels_last() const {
+    return input_layout == ImageLayout::kChannelsLast || output_layout == ImageLayout::kChannelsLast;
+  }
 };
 
 /*! How a state follows from the one before; the gates lie side by side in this order. */

@@ -36,9 +36,14 @@ class Conv2dPlan {
 
 std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
-/*! On oneDNN, activations brought into its blocked layout and back; null where
- * only its reference code would serve. */
+/*! On oneDNN, activations with channels first, brought into its own layout and
+ * back; null where only its reference code would serve. */
 std::unique_ptr<Conv2dPlan> MakeBlockedConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
+
+/*! On oneDNN, for activations of which some have the channels last, as its fast
+ * code reads and writes them: only what has channels first is brought into that
+ * layout. Null where only its reference code would serve. */
+std::unique_ptr<Conv2dPlan> MakeChannelsLastConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
 /*! Loops in C++: any type, no library. */
 std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
@@ -46,5 +51,14 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 /*! Dims of the weight as it is packed: [o, i, kh, kw], or [groups, o / groups,
  * i, kh, kw]. */
 std::vector<int64_t> Conv2dWeightDims(const Conv2dAttrs& attrs);
+
+/*! Distances in elements between neighbours of contiguous images of c x h x w. */
+struct ImageStrides {
+  int64_t image, channel, row, column;
+  int64_t at(int64_t n, int64_t ch, int64_t y, int64_t x) const {
+    return n * image + ch * channel + y * row + x * column;
+  }
+};
+ImageStrides StridesOf(ImageLayout layout, int64_t c, int64_t h, int64_t w);
 
 }  // namespace uir::library

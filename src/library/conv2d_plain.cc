@@ -14,7 +14,11 @@ namespace {
 template <typename T>
 class PlainConv2d final : public Conv2dPlan {
  public:
-  PlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) : attrs_(attrs), types_(types) {
+  PlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads)
+      : attrs_(attrs),
+        types_(types),
+        x_(StridesOf(attrs.input_layout, attrs.c, attrs.h, attrs.w)),
+        out_(StridesOf(attrs.output_layout, attrs.o, attrs.oh, attrs.ow)) {
     if (attrs_.packed) format_ = WeightFormat::Plain(types_.w, Conv2dWeightDims(attrs_), 0);
     const double work = 4.0 * static_cast<double>(attrs_.oh * attrs_.ow * attrs_.i * attrs_.kh * attrs_.kw);
     auto cost = [work](const std::array<int64_t, 3>& size) { return work * static_cast<double>(size[0] * size[1]); };
@@ -47,26 +51,27 @@ class PlainConv2d final : public Conv2dPlan {
       for (int64_t ky = 0; ky < s.kh; ++ky) {
         const int64_t row = y * s.stride[0] - s.padding[0] + ky * s.dilation[0];
         if (row < 0 || row >= s.h) continue;
-        const int64_t x_at = ((n * s.c + first_channel + c) * s.h + row) * s.w;
+        const int64_t x_at = x_.at(n, first_channel + c, row, 0);
         for (int64_t kx = 0; kx < s.kw; ++kx) {
           const T weight = Load<T>(data.w, types_.w, ((o * s.i + c) * s.kh + ky) * s.kw + kx);
           for (int64_t x = 0; x < s.ow; ++x) {
             const int64_t column = x * s.stride[1] - s.padding[1] + kx * s.dilation[1];
-            if (column >= 0 && column < s.w) sums[x] += weight * Load<T>(data.x, types_.x, x_at + column);
+            if (column >= 0 && column < s.w) sums[x] += weight * Load<T>(data.x, types_.x, x_at + column * x_.column);
           }
         }
       }
     }
     const T bias = s.epilogue.bias ? Load<T>(data.bias, types_.out, o) : T(0);
-    const int64_t out_at = ((n * s.o + o) * s.oh + y) * s.ow;
     for (int64_t x = 0; x < s.ow; ++x) {
-      const T residual = s.epilogue.residual != Residual::kNone ? Load<T>(data.residual, types_.out, out_at + x) : T(0);
-      Store<T>(data.out, types_.out, out_at + x, Finish<T>(s.epilogue, sums[x], bias, residual));
+      const int64_t at = out_.at(n, o, y, x);
+      const T residual = s.epilogue.residual != Residual::kNone ? Load<T>(data.residual, types_.out, at) : T(0);
+      Store<T>(data.out, types_.out, at, Finish<T>(s.epilogue, sums[x], bias, residual));
     }
   }
 
   Conv2dAttrs attrs_;
   Conv2dTypes types_;
+  ImageStrides x_, out_;
   WeightFormat format_;
   Split split_;
 };
@@ -78,6 +83,11 @@ std::vector<int64_t> Conv2dWeightDims(const Conv2dAttrs& attrs) {
   return {attrs.groups, attrs.o / attrs.groups, attrs.i, attrs.kh, attrs.kw};
 }
 
+ImageStrides StridesOf(ImageLayout layout, int64_t c, int64_t h, int64_t w) {
+  if (layout == ImageLayout::kChannelsLast) return {h * w * c, 1, w * c, c};
+  return {c * h * w, h * w, w, 1};
+}
+
 std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
   if (types.x == DType::kF64 || types.w == DType::kF64 || types.out == DType::kF64) {
     return std::make_unique<PlainConv2d<double>>(attrs, types, threads);
@@ -87,7 +97,8 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 
 std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
   if (!attrs.execution.plain) {
-    if (auto plan = MakeBlockedConv2d(attrs, types, threads)) return plan;
+    const auto make = attrs.channels_last() ? MakeChannelsLastConv2d : MakeBlockedConv2d;
+    if (auto plan = make(attrs, types, threads)) return plan;
   }
   return MakePlainConv2d(attrs, types, threads);
 }

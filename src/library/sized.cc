@@ -27,7 +27,8 @@ namespace {
 constexpr int64_t kMostOfASize = INT32_MAX;
 
 /*! Fields of attributes that are texts and no expressions. */
-constexpr std::array<std::string_view, 4> kNames = {"activation", "cell", "plan", "residual"};
+constexpr std::array<std::string_view, 6> kNames = {"activation",    "cell", "input_layout",
+                                                    "output_layout", "plan", "residual"};
 
 [[noreturn]] void Refuse(const std::string& op, const std::string& what, const std::string& need) {
   TVM_FFI_THROW(ValueError) << "Library operator " << op << ": " << what << ".\n  need:   " << need;

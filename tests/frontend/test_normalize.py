@@ -323,6 +323,11 @@ CASES: dict[str, tuple[Body, list[tuple[int, ...]], dict[str, int]]] = {
         [(2, 3)],
         {"add": 1},
     ),
+    "a vector and a number": (
+        chain(lambda x: op.add(x, const(3)), lambda x: op.add(x, relax.const(0.5, "float32"))),
+        [(2, 3)],
+        {"add": 1},
+    ),
 }
 
 

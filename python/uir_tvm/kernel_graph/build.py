@@ -20,6 +20,7 @@ from ..opaque_call import FOUND, OpaqueCall
 from ..shared_constants import shared_constants
 from ..size_space import SizeSpace, open_sizes, reading_open_sizes
 from .attention import AttentionDecision, fuse_attention
+from .channels_last import keep_channels_last
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
 from .dedup import KernelTable
@@ -200,6 +201,8 @@ def grouped(
         rewrite(program)
     decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None))
     match_library(program, table, join=fuse)
+    if fuse:
+        keep_channels_last(program, table)
     lay_out_weights(program, table)
     keep_zeros(program, fast_math)
     place(program)

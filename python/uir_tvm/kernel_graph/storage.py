@@ -6,6 +6,7 @@ from __future__ import annotations
 from math import prod
 
 from .attention import ATTENTION, store_in_order
+from .channels_last import TO_FIRST, TO_LAST
 from .library_match import geometry
 from .op_kinds import FINDING, OPAQUE, RECURRENCE, SELF_DESCRIBED
 from .program import Op, Program, Value, View, compose
@@ -29,8 +30,8 @@ def place(program: Program) -> None:
             for index, view in enumerate(op.operands):
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
                 weight = index == 1 and view.base.constant is not None  # it is laid out, or packed, anyway
-                if not weight and not is_bias and not _plain(view):
-                    op.operands[index] = _copied(program, view, before=op)
+                if not weight and not is_bias:
+                    _lay_image(program, op, index)
         elif op.name in (FINDING, OPAQUE, RECURRENCE) or op.name in SELF_DESCRIBED:
             for index, view in enumerate(op.operands):
                 weight = op.name == RECURRENCE and index == 1 and view.layout.strides() is not None
@@ -104,6 +105,20 @@ def _copy_operands(program: Program, op: Op) -> None:
             continue
         op.operands[index] = _copied(program, view, before=op)
     assert geometry(op) is not None, op
+
+
+def _lay_image(program: Program, op: Op, index: int) -> None:
+    """Copy an operand of a convolution that does not lie as its attributes say."""
+    layout = {0: "input_layout", 1: ""}.get(index, "output_layout")
+    if op.attrs["conv"].get(layout, "NCHW") == "NCHW":
+        if not _plain(op.operands[index]):
+            op.operands[index] = _copied(program, op.operands[index], before=op)
+        return
+    view = op.operands[index]
+    lying = View(view.base, view.layout.permute(TO_LAST))
+    if not _plain(lying):
+        copy = _copied(program, lying, before=op)
+        op.operands[index] = View(copy.base, copy.layout.permute(TO_FIRST))
 
 
 def _copied(program: Program, view: View, before: Op) -> View:

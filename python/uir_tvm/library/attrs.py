@@ -18,6 +18,7 @@ from .reference import ACTIVATIONS, PARAMETRIC, activation
 
 __all__ = [
     "EPILOGUES",
+    "LAYOUTS",
     "PLANS",
     "RESIDUALS",
     "Conv2dAttrs",
@@ -32,6 +33,9 @@ RESIDUALS = ("none", "before_activation", "after_activation")
 #: How an operator is computed: as the library finds best, or in plain C++.
 PLANS = ("best", "plain")
 
+#: How images lie in memory, contiguous: channel by channel, or the channels of a pixel side by side.
+LAYOUTS = ("NCHW", "NHWC")
+
 #: What the library fuses after a product: activations by name, and the other terms of the epilogue.
 EPILOGUES: dict[str, tuple[str, ...]] = {
     "activation": (*ACTIVATIONS, *PARAMETRIC),
@@ -42,7 +46,7 @@ EPILOGUES: dict[str, tuple[str, ...]] = {
 
 _SIZE = not_below(0, "correct the shapes")
 _POSITIVE = not_below(1, "leave an operator without elements out of the graph")
-#: How an operator runs: not in the text unless it was chosen.
+#: How an operator runs, and how its images lie: not in the text unless it was chosen.
 _SETTLED = {"settled": True}
 
 
@@ -224,7 +228,7 @@ class MatmulAttrs(OpenAttrs):
 
 @attrs.frozen(kw_only=True)
 class Conv2dAttrs(OpenAttrs):
-    """NCHW convolution with OIHW weights, all contiguous; epilogue as `MatmulAttrs` (bias of o elements).
+    """Convolution of images with OIHW weights, all contiguous; epilogue as `MatmulAttrs`, bias of o elements.
 
     n, h and w of the input are numbers or open sizes (`open_attrs`).
 
@@ -239,6 +243,8 @@ class Conv2dAttrs(OpenAttrs):
     groups : int
     alpha, bias, residual, activation, packed, threads, plan
         As in `MatmulAttrs`.
+    input_layout, output_layout : str
+        ``NCHW`` or ``NHWC``; a residual lies as the output does. Sizes are given as (n, c, h, w) in both.
 
     Raises
     ------
@@ -263,6 +269,8 @@ class Conv2dAttrs(OpenAttrs):
     packed: bool = False
     threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
     plan: str = attrs.field(default="best", validator=_one_of(PLANS), metadata=_SETTLED)
+    input_layout: str = attrs.field(default="NCHW", validator=_one_of(LAYOUTS), metadata=_SETTLED)
+    output_layout: str = attrs.field(default="NCHW", validator=_one_of(LAYOUTS), metadata=_SETTLED)
 
     def __attrs_post_init__(self) -> None:
         lengths = (

@@ -70,6 +70,8 @@ class LibraryTable:
         Whether an operator can be told how many threads it may take, and to do without the library.
     unit_stride : bool
         Whether it reads and writes only matrices of which one stride is 1 (the column's, of a result).
+    channels_last : bool
+        Whether a conv2d reads and writes images with the channels last, the layout of its fast code.
     symmetric_padding : bool
         Whether a conv2d pads opposite sides alike.
     scales : bool
@@ -95,6 +97,7 @@ class LibraryTable:
     packs: bool = True
     adjustable: bool = False
     unit_stride: bool = False
+    channels_last: bool = False
     symmetric_padding: bool = False
     scales: bool = True
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 
 if TYPE_CHECKING:
     from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
@@ -131,8 +132,16 @@ def conv2d(
     Returns
     -------
     numpy.ndarray
-        float64, of shape `attrs.output`.
+        float64, of shape `attrs.output`, in the order of ``attrs.output_layout``, as x and the residual are
+        in that of their layouts.
     """
+    if attrs.input_layout == "NHWC":
+        x = x.transpose(0, 3, 1, 2)
+    if attrs.output_layout == "NHWC":
+        lying = None if residual is None else residual.transpose(0, 3, 1, 2)
+        return conv2d(evolve(attrs, output_layout="NCHW", input_layout="NCHW"), x, w, bias, lying).transpose(
+            0, 2, 3, 1
+        )
     n, o, oh, ow = attrs.output
     _, i, kh, kw = attrs.weight
     (sh, sw), (dh, dw), (top, left, bottom, right) = attrs.strides, attrs.dilation, attrs.padding

@@ -56,7 +56,9 @@ def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 
 
 def fold_shift(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-    """(x + a) + b -> x + (a + b) for constants a and b of one shape (the two constant embeddings of BERT).
+    """(x + a) + b -> x + (a + b) for constants a and b of one shape, or of which one is a number.
+
+    As the two constant embeddings of BERT, or the bias of a convolution and the equal shifts behind it.
 
     Not for numbers that cancel, as in (x + 1.5 * 2**23) - 1.5 * 2**23, which rounds x, and not where a + b
     overflows.
@@ -66,7 +68,8 @@ def fold_shift(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         if inner is None or not is_constant(outer) or rewriter.uses(value) != 1:
             continue
         for rest, shift in (inner.args, reversed(inner.args)):
-            if is_constant(shift) and shape_of(shift) == shape_of(outer) and _adds_up(shift, outer):
+            shapes = {shape_of(shift), shape_of(outer)}
+            if is_constant(shift) and len(shapes - {()}) <= 1 and _adds_up(shift, outer):
                 return rewriter.emit(relax.op.add(rest, rewriter.emit(relax.op.add(shift, outer))))
     return None
 

@@ -38,4 +38,5 @@ TABLE = LibraryTable(
         dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128, narrow_rows=16
     ),
     adjustable=True,
+    channels_last=True,
 )
