@@ -10,7 +10,9 @@
 #include <tvm/runtime/vm/executable.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -215,9 +217,14 @@ class Reader {
 
   /*! (machine, cells): what shapes are computed in, now. */
   Value AllocHeap(const std::vector<Value>& given) {
+    // Compiled code takes tensors to lie on cache lines, as those of TVM do, and stores several sizes at a time.
     struct Cells {
-      void AllocData(DLTensor* tensor) { tensor->data = new int64_t[std::max<int64_t>(1, tensor->shape[0])](); }
-      void FreeData(DLTensor* tensor) { delete[] static_cast<int64_t*>(tensor->data); }
+      void AllocData(DLTensor* tensor) {
+        const size_t bytes = sizeof(int64_t) * static_cast<size_t>(std::max<int64_t>(1, tensor->shape[0]));
+        tensor->data = ::operator new(bytes, std::align_val_t(64));
+        std::memset(tensor->data, 0, bytes);
+      }
+      void FreeData(DLTensor* tensor) { ::operator delete(tensor->data, std::align_val_t(64)); }
     };
     const auto cells = As<int64_t>(given.at(1), "a number of sizes");
     heap_ = ffi::Tensor::FromNDAlloc(Cells(), ffi::ShapeView(&cells, 1), DLDataType{kDLInt, 64, 1}, {kDLCPU, 0});
