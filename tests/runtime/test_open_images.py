@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutional networks with open batch, height and width: images stay with the channels last for all sizes."""
+"""Convolutional networks with open batch, height and width: images keep the channels last for all sizes."""
 
 from __future__ import annotations
 
