@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace uir::library {
 namespace {
@@ -125,6 +126,8 @@ class Fields {
                         " values\n  need:   a divisor of " + "them, and a multiple of " +
                         std::to_string(32 / out.bits));
     }
+    if (Has("digits")) out.digits = Int("digits");
+    if (out.digits != 1 && out.digits != 3) Fail("digits", "is " + std::to_string(out.digits) + "\n  limit:  1 and 3");
     if (out.zero < 0 || out.zero >> out.bits != 0)
       Fail("zero", "is " + std::to_string(out.zero) + ", which is no code");
     return out;
@@ -246,6 +249,32 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   out.execution = fields.ParseExecution();
   out.input_layout = fields.LayoutIfAny("input_layout");
   out.output_layout = fields.LayoutIfAny("output_layout");
+  return out;
+}
+
+AttentionAttrs AttentionAttrs::Parse(const std::string& text) {
+  Fields fields("attention", text);
+  AttentionAttrs out;
+  out.batch = fields.Ints("batch");
+  for (int64_t size : out.batch) fields.NotNegative("batch", size);
+  fields.NotNegative("m", out.m = fields.Int("m"));
+  fields.NotNegative("n", out.n = fields.Int("n"));
+  fields.NotNegative("d", out.d = fields.Int("d"));
+  fields.NotNegative("e", out.e = fields.Int("e"));
+  out.scale = fields.Number("scale");
+  out.masked = fields.Flag("masked");
+  out.safe = fields.Flag("safe");
+  const size_t rank = out.batch.size() + 2;
+  for (auto [name, view, columns] :
+       {std::tuple{"query", &out.query, out.d}, std::tuple{"key", &out.key, out.d},
+        std::tuple{"value", &out.value, out.e}, std::tuple{"mask", &out.mask, out.masked ? out.n : 0},
+        std::tuple{"out", &out.out, out.e}}) {
+    *view = fields.View(name, rank);
+    if (columns > 1 && view->strides.back() != 1) {
+      fields.Fail(name, "has the stride " + std::to_string(view->strides.back()) +
+                            " along its rows\n  limit:  1\n  remedy: pass a copy that lies by rows");
+    }
+  }
   return out;
 }
 

@@ -27,6 +27,7 @@ struct Execution {
 struct Quantization {
   int64_t bits = 0, group = 0, zero = 0;
   bool offsets = false, half = false;  // half: scales and offsets are float16
+  int64_t digits = 3;                  // of 8 bits, in which products may read the other operand: 1 or 3
 };
 
 /*! out[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
@@ -47,6 +48,24 @@ struct MatmulAttrs {
   int64_t batch_count() const;
   /*! No element of the result: nothing is computed. */
   bool empty() const { return m == 0 || n == 0 || batch_count() == 0; }
+};
+
+//! out[batch, m, e] = softmax(scale * query[batch, m, d] key[batch, n, d]^T + mask[batch, m, n]) value[batch, n, e], in
+//! float32; numbers of a row lie side by side.
+struct AttentionAttrs {
+  std::vector<int64_t> batch;
+  int64_t m = 0, n = 0, d = 0, e = 0;
+  OperandView query, key, value, mask, out;
+  double scale = 1.0;
+  bool masked = false, safe = false;  // safe: a row without an open key is zeros
+
+  static AttentionAttrs Parse(const std::string& text);
+  bool empty() const {
+    for (int64_t size : batch) {
+      if (size == 0) return true;
+    }
+    return m == 0 || e == 0;
+  }
 };
 
 /*! How images lie in memory, contiguous: channel by channel, or with the channels of a pixel side by side. */

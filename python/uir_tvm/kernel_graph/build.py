@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 import tvm
@@ -28,6 +29,7 @@ from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
+from .kept_attention import attention_call, match_kept_attention
 from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
 from .kernel_maker import SPECIALIZED, KernelMaker
@@ -46,7 +48,7 @@ from .nodes import (
     SpecializedOp,
     Tensor,
 )
-from .op_kinds import FINDING, OPAQUE, RECURRENCE
+from .op_kinds import FINDING, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -61,6 +63,8 @@ from .widen import widen
 
 log = logging.getLogger(__name__)
 
+#: Operators of a library that are called in a way of their own.
+LIBRARY_CALLS: dict[str, Callable[..., Any]] = {RECURRENCE: recurrence_call, LIBRARY_ATTENTION: attention_call}
 # Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
 REWRITES: tuple[Callable[[Program], None], ...] = (recognise_functions, safe_softmax)
 
@@ -207,6 +211,7 @@ def grouped(
     keep_zeros(program, fast_math)
     place(program)
     keep_state(program)
+    match_kept_attention(program, table)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, op_count, unfused, faults)
@@ -345,7 +350,7 @@ class _Assembly:
 
     def _library_node(self, group: OperatorGroup) -> LibraryOp:
         (op,) = group.ops
-        found = recurrence_call if op.name == RECURRENCE else library_call
+        found = LIBRARY_CALLS.get(op.name, library_call)
         function, attributes, operands = found(self.program, op, self.table)
         steps = tuple(
             "add" if step in ("bias", "residual") else step for step in op.attrs.get("epilogue", ())

@@ -47,7 +47,7 @@ class LibraryOp:
     Attributes
     ----------
     kind : str
-        ``matmul``, ``quantized_matmul``, ``conv2d`` or ``recurrence``.
+        ``matmul``, ``quantized_matmul``, ``conv2d``, ``recurrence`` or ``attention``.
     function : str
         The registered packed function; called with the inputs, `attrs` as JSON, and the output.
     attrs : object

@@ -18,7 +18,9 @@ SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 RECURRENCE = "recurrence"
 #: A product with a weight of few bits, until `library_match` makes it the library's.
 QUANTIZED_PRODUCT = "quantized_matmul"
-#: The same as a kernel of ours.
+#: Attention as the library computes it.
+LIBRARY_ATTENTION = "library.attention"
+#: The product with a weight of few bits as a kernel of ours.
 PACKED_PRODUCT = "uir.packed_product"
 
 
@@ -87,6 +89,7 @@ KINDS: dict[str, OpKind] = {
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
     QUANTIZED_PRODUCT: _LIBRARY,
+    LIBRARY_ATTENTION: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),

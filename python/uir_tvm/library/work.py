@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ..symbolic_shapes import Sizes
+from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
@@ -74,12 +75,22 @@ def _recurrence(text: str) -> Work:
     return Work(f"{it.cell} {it.steps}x{it.batch}x{it.hidden}", 2 * states * wide, elements)
 
 
+def _attention(text: str) -> Work:
+    it = AttentionAttrs.from_json(text)
+    rows = math.prod((*it.batch, it.m))
+    elements = _seen(it.query, (*it.batch, it.m, it.d)) + rows * it.e
+    elements += _seen(it.key, (*it.batch, it.n, it.d)) + _seen(it.value, (*it.batch, it.n, it.e))
+    elements += _seen(it.mask, (*it.batch, it.m, it.n)) if it.masked else 0
+    return Work("x".join(map(str, (*it.batch, it.m, it.n, it.d))), 2 * rows * it.n * (it.d + it.e), elements)
+
+
 #: Operator -> what it does, of the text of its attributes.
 WORK: Mapping[str, Callable[[str], Work]] = {
     "matmul": _matmul,
     "quantized_matmul": _quantized,
     "conv2d": _conv2d,
     "recurrence": _recurrence,
+    "attention": _attention,
 }
 
 

@@ -16,6 +16,7 @@ TABLE = LibraryTable(
         "matmul": "uir.library.cpu.matmul",
         "conv2d": "uir.library.cpu.conv2d",
         "quantized_matmul": "uir.library.cpu.quantized_matmul",
+        "attention": "uir.library.cpu.attention",
         "recurrence": "uir.library.cpu.recurrence",
     },
     dtypes=frozenset({"float32"}),

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention over keys that are kept from call to call, as a library operator.
+
+Such keys have room for more tokens than there are, and a mask says which count: the library reads no others,
+where a kernel for all of them reads the whole room.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..library.attention_attrs import AttentionAttrs
+from ..library.attrs import OperandLayout
+from ..library.library_tables import LibraryTable
+from ..open_arithmetic import is_one
+from .attention import ATTENTION, Attention
+from .geometry import BATCH_AXES, common_atoms
+from .op_kinds import LIBRARY_ATTENTION
+from .program import Op, Program, Value, View
+from .strided_views import Layout
+from .update_rows import UPDATE
+
+
+def match_kept_attention(program: Program, table: LibraryTable) -> None:
+    """Give the library the attentions whose keys are rows of state.
+
+    Before: o = uir.attention(q, k, v, mask), where k = uir.update(...).  After: o = library.attention(...),
+    whose attribute ``attributes`` is what the library is called with.
+
+    Parameters
+    ----------
+    program : Program
+        Changed in place; after `kept_state.keep_state`.
+    table : LibraryTable
+    """
+    for op in program.ops:
+        if op.name != ATTENTION or not table.takes("attention", op.result.dtype):
+            continue
+        key = op.operands[1].base.producer
+        if key is None or key.name != UPDATE:
+            continue
+        attributes = _attributes(op)
+        if attributes is not None:
+            op.operands = [view for view in op.operands if view.scalar is None]  # factors are attributes
+            op.name, op.attrs = LIBRARY_ATTENTION, {"attributes": attributes, "epilogue": ()}
+
+
+def attention_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, AttentionAttrs, list[Value]]:
+    """What the library is called with, as `library_call.library_call` says it."""
+    return table.functions["attention"], op.attrs["attributes"], [view.base for view in op.operands]
+
+
+def _attributes(op: Op) -> AttentionAttrs | None:
+    """None where it computes something else between the products, or lies as the library does not read it."""
+    found: Attention = op.attrs["attention"]
+    query, key, value, *masks = op.operands
+    scale = _scale(found)
+    if scale is None or len({view.base.dtype for view in op.operands} | {op.result.dtype}) != 1:
+        return None
+    order = op.attrs["order"]
+    back = [order.index(axis) for axis in range(len(order))]
+    layouts = [query.layout, _turned(key.layout), value.layout, op.result.view().layout.permute(back)]
+    layouts += [view.layout for view in masks if view.scalar is None]
+    masked = len(layouts) == 5
+    batch = common_atoms([[atom for dim in layout.dims[:-2] for atom in dim] for layout in layouts])
+    if batch is None or len(batch) > BATCH_AXES:
+        return None
+    made = []
+    for number, layout in enumerate(layouts):
+        rows, columns = (_stride(layout, axis) for axis in (-2, -1))
+        if rows is None or columns is None or not (is_one(columns) or is_one(layout.shape[-1])):
+            return None
+        made.append(OperandLayout([*(axis.strides[number] for axis in batch), rows, 1], layout.offset))
+    nothing = OperandLayout([0] * (len(batch) + 2))
+    return AttentionAttrs(
+        batch=[axis.extent for axis in batch],
+        m=query.shape[-2],
+        n=key.shape[-1],
+        d=query.shape[-1],
+        e=value.shape[-1],
+        query=made[0],
+        key=made[1],
+        value=made[2],
+        out=made[3],
+        mask=made[4] if masked else nothing,
+        scale=scale,
+        masked=masked,
+        safe=found.safe,
+    )
+
+
+def _scale(found: Attention) -> float | None:
+    """The factor of scores to which at most a mask is added; None where they become something else."""
+    scale, added = 1.0, False
+    for step in found.steps:
+        others: list[View] = [view for view in step.operands if view is not None]
+        number: Any = others[0].scalar if len(others) == 1 else None
+        if added or step.band is not None or len(others) != 1:
+            return None
+        if step.name == "add" and number is None:
+            added = True
+        elif step.name in ("multiply", "divide") and isinstance(number, float) and step.operands[0] is None:
+            if number == 0:
+                return None
+            scale = scale * number if step.name == "multiply" else scale / number
+        else:
+            return None
+    return scale if math.isfinite(scale) else None
+
+
+def _turned(layout: Layout) -> Layout:
+    axes = list(range(len(layout.dims)))
+    return layout.permute([*axes[:-2], axes[-1], axes[-2]])
+
+
+def _stride(layout: Layout, axis: int) -> Any:
+    """The stride of a dimension that has one (1 where its extent is 1, as any will do)."""
+    dim = layout.dims[axis]
+    return None if len(dim) > 1 else dim[0][1] if dim else 1

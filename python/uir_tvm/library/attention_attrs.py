@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attributes of attention as a library operator."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+
+from ..open_arithmetic import structure
+from .open_attrs import OpenAttrs, OperandLayout, not_below, sizes
+
+_SIZE = not_below(0, "correct the shapes")
+
+
+@attrs.frozen(kw_only=True)
+class AttentionAttrs(OpenAttrs):
+    """``(query, key, value, [mask]) -> out``: softmax(scale * query @ key^T + mask) @ value, in float32.
+
+    Where the mask is -inf at the beginning or at the end of a row, keys and values are not read.
+
+    Parameters
+    ----------
+    batch : tuple of int
+        Those that keys and values repeat (stride 0) are rows that share them.
+    m, n, d, e : int
+        Queries, keys, numbers of a query and of a value; batch, m and n may be open (`open_attrs`).
+    query, key, value, mask, out : OperandLayout
+        `len(batch) + 2` strides each: [m, d], [n, d], [n, e], [m, n] and [m, e], whose last stride is 1.
+    scale : float
+    masked : bool
+    safe : bool
+        Whether a row without an open key gives zeros; else it gives NaN.
+    """
+
+    batch: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, default=(), validator=_SIZE)
+    m: int = attrs.field(eq=structure, validator=_SIZE)
+    n: int = attrs.field(eq=structure, validator=_SIZE)
+    d: int = attrs.field(eq=structure, validator=_SIZE)
+    e: int = attrs.field(eq=structure, validator=_SIZE)
+    query: OperandLayout
+    key: OperandLayout
+    value: OperandLayout
+    mask: OperandLayout
+    out: OperandLayout
+    scale: float = 1.0
+    masked: bool = False
+    safe: bool = False
+
+    @classmethod
+    def from_json(cls, text: str) -> AttentionAttrs:
+        """The attributes that `to_json` wrote."""
+        fields = json.loads(text)
+        for name in ("query", "key", "value", "mask", "out"):
+            offset, strides = fields[name]
+            fields[name] = OperandLayout(strides, offset)
+        return cls(**fields)

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in one pass over the keys: rows that share their keys are taken together, a block of keys for all of them.
+
+#include "library/attention.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define UIR_WIDTHS 1
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/rounding.h"
+#include "library/kernel.h"
+#include "library/parallel.h"
+#include "library/quantized_layout.h"
+
+namespace uir::library {
+namespace {
+
+/*! Keys of a block, and rows of a tile, whose sums stay in registers. */
+constexpr int kKeys = 64, kTileRows = 6;
+/*! Keys and values so far ahead are fetched. */
+constexpr int kAhead = 16;
+/*! Rows of a task at most, and from which on keys are turned first. */
+constexpr int64_t kTaskRows = 192, kTurnedRows = 24;
+//! What one more thread must save to pay, in multiply-adds of rows by keys by numbers of a head.
+constexpr double kWorthProducts = 150e3;
+
+/*! One query: keys outside of [begin, end) are closed to it. */
+struct AttentionRow {
+  const float *query, *mask;
+  float* out;
+  int64_t begin, end;
+};
+
+/*! A few rows of one head of keys, and what is summed of them so far. */
+struct AttentionTile {
+  const AttentionAttrs& attrs;
+  const AttentionRow* rows;
+  const float *keys, *values, *turned;
+  int64_t key_row, value_row;
+  float *peaks, *totals, *sums;
+};
+
+using BlockFunction = void (*)(const AttentionTile&, int64_t first, int64_t count);
+
+#ifdef UIR_WIDTHS
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
+namespace avx512 {
+constexpr int kLanes = 16;
+#include "library/attention_rows.h"
+}  // namespace avx512
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+namespace avx2 {
+constexpr int kLanes = 8;
+#include "library/attention_rows.h"
+}  // namespace avx2
+#pragma GCC pop_options
+#endif
+namespace any {
+constexpr int kLanes = 4;
+#include "library/attention_rows.h"
+}  // namespace any
+
+/*! By the number of rows, less one. */
+const BlockFunction* Blocks() {
+#ifdef UIR_WIDTHS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw")) {
+    return avx512::kBlocks;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kBlocks;
+#endif
+  return any::kBlocks;
+}
+
+/*! The keys that a row of a mask opens, from the first to behind the last. */
+std::pair<int64_t, int64_t> OpenKeys(const float* mask, int64_t keys) {
+  const float closed = -std::numeric_limits<float>::infinity();
+  int64_t end = keys, begin = 0;
+  while (end > 0) {  // in pieces, which the compiler makes vectors of
+    const int64_t piece = std::min<int64_t>(end, 64);
+    bool open = false;
+    for (int64_t j = end - piece; j < end; ++j) open |= mask[j] != closed;
+    if (open) break;
+    end -= piece;
+  }
+  while (end > 0 && mask[end - 1] == closed) --end;
+  while (begin < end && mask[begin] == closed) ++begin;
+  return {begin, end};
+}
+
+/*! One head of keys, and all rows that read it. */
+struct Unit {
+  const float *keys, *values;
+  std::vector<AttentionRow> rows;
+};
+
+/*! What is summed of some rows over some keys. */
+struct Sums {
+  std::vector<float> peaks, totals, sums;
+
+  Sums(int64_t rows, int64_t width)
+      : peaks(rows, -std::numeric_limits<float>::infinity()), totals(rows), sums(rows * width) {}
+};
+
+class Run {
+ public:
+  Run(const AttentionAttrs& attrs, const AttentionData& data) : attrs_(attrs), data_(data) { MakeUnits(); }
+
+  void Go(int threads) {
+    const auto rows = static_cast<int64_t>(units_[0].rows.size());
+    int64_t begin = attrs_.n, end = 0;
+    for (const Unit& unit : units_) {
+      for (const AttentionRow& row : unit.rows) begin = std::min(begin, row.begin), end = std::max(end, row.end);
+    }
+    const int64_t open = std::max<int64_t>(end - begin, 0), chunk = std::min(kTaskRows, RoundUp(rows, kTileRows));
+    const double products = static_cast<double>(units_.size()) * static_cast<double>(rows) * static_cast<double>(open) *
+                            static_cast<double>(attrs_.d + attrs_.e);
+    const int most = static_cast<int>(std::max(1.0, std::min(double(threads), products / kWorthProducts)));
+    const auto chunks = CeilDiv(rows, chunk) * static_cast<int64_t>(units_.size());
+    if (chunks >= 4 * most || most == 1) return InChunks(chunk, chunks, most);
+    InParts(begin, open, most);
+  }
+
+ private:
+  //! Batch axes along which keys stay the same give a unit more rows; each of the others gives more units.
+  void MakeUnits() {
+    const size_t rank = attrs_.batch.size();
+    auto shared = [&](size_t d) { return attrs_.key.strides[d] == 0 && attrs_.value.strides[d] == 0; };
+    auto at = [&](const OperandView& view, const std::vector<int64_t>& index) {
+      int64_t offset = view.offset;
+      for (size_t d = 0; d < rank; ++d) offset += index[d] * view.strides[d];
+      return offset;
+    };
+    std::vector<int64_t> index(rank);
+    auto walk = [&](bool along_shared, size_t d, const auto& self, const auto& body) -> void {
+      if (d == rank) return body();
+      if (shared(d) != along_shared) return self(along_shared, d + 1, self, body);
+      for (index[d] = 0; index[d] < attrs_.batch[d]; ++index[d]) self(along_shared, d + 1, self, body);
+      index[d] = 0;
+    };
+    std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
+    int64_t open_at = -1;
+    walk(false, 0, walk, [&] {
+      Unit unit{data_.key + at(attrs_.key, index), data_.value + at(attrs_.value, index), {}};
+      walk(true, 0, walk, [&] {
+        const float* query = data_.query + at(attrs_.query, index);
+        float* out = data_.out + at(attrs_.out, index);
+        const int64_t mask_at = at(attrs_.mask, index);
+        if (data_.mask && (open.empty() || mask_at != open_at)) {
+          open.clear(), open_at = mask_at;
+          for (int64_t row = 0; row < attrs_.m; ++row) {
+            open.push_back(OpenKeys(data_.mask + mask_at + row * attrs_.mask.strides[rank], attrs_.n));
+          }
+        }
+        for (int64_t row = 0; row < attrs_.m; ++row) {
+          AttentionRow made{query + row * attrs_.query.strides[rank], nullptr, out + row * attrs_.out.strides[rank], 0,
+                            attrs_.n};
+          if (data_.mask) {
+            made.mask = data_.mask + mask_at + row * attrs_.mask.strides[rank];
+            std::tie(made.begin, made.end) = open[row];
+          }
+          unit.rows.push_back(made);
+        }
+      });
+      units_.push_back(std::move(unit));
+    });
+  }
+
+  /*! The keys of [begin, end) for rows of a unit. */
+  void Sum(const Unit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
+    const size_t rank = attrs_.batch.size();
+    const int64_t d = attrs_.d;
+    AttentionTile tile{
+        attrs_,  nullptr, unit.keys, unit.values, nullptr, attrs_.key.strides[rank], attrs_.value.strides[rank],
+        nullptr, nullptr, nullptr};
+    float* turned =
+        rows >= kTurnedRows ? reinterpret_cast<float*>(ThreadScratch(0, d * kKeys * sizeof(float))) : nullptr;
+    for (int64_t first = begin; first < end; first += kKeys) {
+      const int64_t count = std::min<int64_t>(kKeys, end - first);
+      bool is_turned = false;
+      for (int64_t row = 0; row < rows; row += kTileRows) {
+        const int64_t some = std::min<int64_t>(kTileRows, rows - row);
+        tile.rows = unit.rows.data() + first_row + row;
+        const bool reached = std::any_of(tile.rows, tile.rows + some, [&](const AttentionRow& each) {
+          return each.begin < first + count && first < each.end;
+        });
+        if (!reached) continue;
+        if (turned && !is_turned) Turn(tile, first, count, turned), is_turned = true;
+        tile.turned = turned;
+        tile.peaks = sums->peaks.data() + row, tile.totals = sums->totals.data() + row;
+        tile.sums = sums->sums.data() + row * attrs_.e;
+        blocks_[some - 1](tile, first, count);
+      }
+    }
+  }
+
+  static void Turn(const AttentionTile& tile, int64_t first, int64_t count, float* turned) {
+    constexpr int64_t kPiece = 16;
+    for (int64_t from = 0; from < tile.attrs.d; from += kPiece) {
+      const int64_t to = std::min(tile.attrs.d, from + kPiece);
+      for (int64_t j = 0; j < count; ++j) {
+        const float* key = tile.keys + (first + j) * tile.key_row;
+        for (int64_t at = from; at < to; ++at) turned[at * kKeys + j] = key[at];
+      }
+      for (int64_t at = from; at < to; ++at) std::fill(turned + at * kKeys + count, turned + (at + 1) * kKeys, 0.0f);
+    }
+  }
+
+  /*! A row's sums over their total; of no open key zeros where the attention is safe, else NaN. */
+  void Store(const AttentionRow& row, float total, const float* sums) const {
+    const float inverse = total == 0.0f && attrs_.safe ? 0.0f : 1.0f / total;
+    for (int64_t at = 0; at < attrs_.e; ++at) row.out[at] = sums[at] * inverse;
+  }
+
+  /*! Each task has rows of its own, and walks all their keys. */
+  void InChunks(int64_t chunk, int64_t chunks, int tasks) const {
+    ParallelRun(tasks, [&](int task) {
+      for (int64_t number = chunks - 1 - task; number >= 0; number -= tasks) {  // the longest rows first
+        const int64_t of_unit = chunks / static_cast<int64_t>(units_.size()), row = number % of_unit * chunk;
+        const Unit& unit = units_[number / of_unit];
+        const int64_t rows = std::min(chunk, static_cast<int64_t>(unit.rows.size()) - row);
+        int64_t begin = attrs_.n, end = 0;
+        for (int64_t r = row; r < row + rows; ++r) {
+          begin = std::min(begin, unit.rows[r].begin), end = std::max(end, unit.rows[r].end);
+        }
+        Sums sums(rows, attrs_.e);
+        Sum(unit, row, rows, begin, end, &sums);
+        for (int64_t r = 0; r < rows; ++r) Store(unit.rows[row + r], sums.totals[r], sums.sums.data() + r * attrs_.e);
+      }
+    });
+  }
+
+  /*! Few rows: each task has a part of the keys, of all heads; their sums are joined. */
+  void InParts(int64_t begin, int64_t open, int tasks) const {
+    const auto rows = static_cast<int64_t>(units_[0].rows.size());
+    std::vector<std::vector<Sums>> parts(tasks);
+    ParallelRun(tasks, [&](int task) {
+      const Range keys = Part(open, kKeys, tasks, task);
+      for (const Unit& unit : units_) {
+        parts[task].emplace_back(rows, attrs_.e);
+        Sum(unit, 0, rows, begin + keys.begin, begin + keys.begin + keys.size, &parts[task].back());
+      }
+    });
+    for (size_t number = 0; number < units_.size(); ++number) {
+      Sums& first = parts[0][number];
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int task = 1; task < tasks; ++task) Join(parts[task][number], r, &first);
+        Store(units_[number].rows[r], first.totals[r], first.sums.data() + r * attrs_.e);
+      }
+    }
+  }
+
+  void Join(const Sums& part, int64_t row, Sums* into) const {
+    const float lowest = -std::numeric_limits<float>::infinity();
+    const float a = into->peaks[row], b = part.peaks[row], peak = std::max(a, b);
+    const float left = a == lowest ? 0.0f : std::exp(a - peak), right = b == lowest ? 0.0f : std::exp(b - peak);
+    into->peaks[row] = peak;
+    into->totals[row] = into->totals[row] * left + part.totals[row] * right;
+    for (int64_t at = row * attrs_.e; at < (row + 1) * attrs_.e; ++at) {
+      into->sums[at] = into->sums[at] * left + part.sums[at] * right;
+    }
+  }
+
+  const AttentionAttrs& attrs_;
+  const AttentionData& data_;
+  const BlockFunction* blocks_ = Blocks();
+  std::vector<Unit> units_;
+};
+
+}  // namespace
+
+void RunAttention(const AttentionAttrs& attrs, const AttentionData& data, int threads) { Run(attrs, data).Go(threads); }
+
+}  // namespace uir::library

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packed function of attention: operands checked, attributes parsed once.
+
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/reflection/registry.h>
+
+#include <memory>
+
+#include "library/arguments.h"
+#include "library/attention.h"
+#include "library/parallel.h"
+#include "library/plan_cache.h"
+
+namespace uir::library {
+namespace {
+
+constexpr const char* kOp = "attention";
+
+/*! (queries, keys, values, [mask], attributes, out), all float32 */
+void Attention(ffi::PackedArgs args, ffi::Any*) {
+  static auto* cache = new PlanCache<AttentionAttrs>();
+  const ffi::String text = AttrsText(args, kOp);
+  const std::shared_ptr<const AttentionAttrs> attrs =
+      cache->Get(text, [&] { return std::make_shared<AttentionAttrs>(AttentionAttrs::Parse(text)); });
+  if (args.size() != 5 + attrs->masked) {
+    TVM_FFI_THROW(ValueError) << "Library operator attention got " << args.size()
+                              << " arguments.\n  need:   " << 5 + attrs->masked << ": queries, keys, values"
+                              << (attrs->masked ? ", mask" : "") << ", attributes, output";
+  }
+  auto floats = [&](int place, const char* operand, const OperandView& view, int64_t rows, int64_t columns) {
+    const DLTensor* tensor = args[place].cast<DLTensor*>();
+    CheckTensor(tensor, kOp, operand, kDLCPU);
+    CheckType(DTypeOf(tensor->dtype, kOp, operand), DType::kF32, kOp, operand);
+    CheckElements(tensor, Extent(view, attrs->batch, rows, columns), false, kOp, operand);
+    return reinterpret_cast<float*>(const_cast<char*>(Data(tensor)));
+  };
+  AttentionData data;
+  data.query = floats(0, "1", attrs->query, attrs->m, attrs->d);
+  data.key = floats(1, "2", attrs->key, attrs->n, attrs->d);
+  data.value = floats(2, "3", attrs->value, attrs->n, attrs->e);
+  if (attrs->masked) data.mask = floats(3, "mask", attrs->mask, attrs->m, attrs->n);
+  data.out = floats(4 + attrs->masked, "out", attrs->out, attrs->m, attrs->e);
+  if (!attrs->empty()) RunAttention(*attrs, data, PoolThreads());
+}
+
+TVM_FFI_STATIC_INIT_BLOCK() { tvm::ffi::reflection::GlobalDef().def_packed("uir.library.cpu.attention", Attention); }
+
+}  // namespace
+}  // namespace uir::library

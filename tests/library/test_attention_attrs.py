@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as a library operator against NumPy in float64; what it does not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm_ffi
+from uir_tvm.errors import ShapeError
+from uir_tvm.library.attention_attrs import AttentionAttrs
+from uir_tvm.library.attrs import OperandLayout
+from uir_tvm.library.work import work_of
+
+ATTENTION = tvm_ffi.get_global_func("uir.library.cpu.attention")
+
+
+def attributes(units: int, shared: int, m: int, n: int, d: int, e: int, **more: Any) -> AttentionAttrs:
+    """`shared` heads of queries for each head of keys; the heads of the result lie side by side."""
+    heads = units * shared
+    return AttentionAttrs(
+        batch=(units, shared),
+        m=m,
+        n=n,
+        d=d,
+        e=e,
+        query=OperandLayout((shared * m * d, m * d, d, 1)),
+        key=OperandLayout((n * d, 0, d, 1)),
+        value=OperandLayout((n * e, 0, e, 1)),
+        mask=OperandLayout((0, 0, n, 1)),
+        out=OperandLayout((shared * e, e, heads * e, 1)),
+        **more,
+    )
+
+
+def wanted(of: AttentionAttrs, q: Any, k: Any, v: Any, mask: Any) -> np.ndarray:
+    x = of.scale * (q.astype(np.float64) @ k.astype(np.float64)[:, None].swapaxes(-1, -2))
+    x = x if mask is None else x + mask
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(x - x.max(-1, keepdims=True))
+    weights = np.where(np.isneginf(x), 0, weights)
+    total = weights.sum(-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        weights = weights / np.where(total == 0, 1, total) if of.safe else weights / total
+    return np.moveaxis(weights @ v[:, None].astype(np.float64), 2, 0)
+
+
+def run(of: AttentionAttrs, *operands: Any) -> np.ndarray:
+    out = np.full((of.m, *of.batch, of.e), np.nan, np.float32)
+    ATTENTION(*map(tvm_ffi.from_dlpack, operands), of.to_json(), tvm_ffi.from_dlpack(out))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "d", "e"),
+    [
+        (1, 300, 64, 64),
+        (1, 70, 20, 37),
+        (5, 130, 64, 64),
+        (40, 200, 24, 48),
+        (130, 150, 64, 64),
+        (1, 3000, 64, 64),
+    ],
+)
+def test_rows_over_open_keys(m: int, n: int, d: int, e: int) -> None:
+    """Few and many rows, few and many keys; the mask opens a part of each row."""
+    rng = np.random.default_rng(m * n)
+    of = attributes(3, 3, m, n, d, e, scale=0.2, masked=True)
+    q, k, v = (
+        rng.standard_normal(shape).astype(np.float32) for shape in ((3, 3, m, d), (3, n, d), (3, n, e))
+    )
+    place = np.arange(n)[None]
+    last = np.minimum(np.arange(m) + n // 2, n - 1)[:, None]
+    mask = np.where((place <= last) & (place >= last - n // 3), 0.0, -np.inf).astype(np.float32)
+    mask[:, n // 3] = -np.inf  # closed between open ones
+    k[:, n // 2 + m :] = np.nan  # what no row opens is not read
+    v[:, : max(0, n // 2 - n // 3)] = np.inf
+    clean = [np.nan_to_num(each, nan=0, posinf=0) for each in (k, v)]
+    got = run(of, q, k, v, mask)
+    want = wanted(of, q, *clean, mask)
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+
+
+def test_numbers_are_added_to_scores_and_no_mask_is_needed() -> None:
+    rng = np.random.default_rng(2)
+    q, k, v, mask = (
+        rng.standard_normal(shape).astype(np.float32)
+        for shape in ((2, 2, 7, 16), (2, 90, 16), (2, 90, 16), (7, 90))
+    )
+    of = attributes(2, 2, 7, 90, 16, 16, scale=0.5, masked=True)
+    np.testing.assert_allclose(run(of, q, k, v, mask), wanted(of, q, k, v, mask), rtol=2e-5, atol=2e-6)
+    of = attributes(2, 2, 7, 90, 16, 16)
+    np.testing.assert_allclose(run(of, q, k, v), wanted(of, q, k, v, None), rtol=2e-5, atol=2e-6)
+
+
+def test_large_scores_and_rows_without_a_key() -> None:
+    q, k = np.full((1, 1, 2, 8), 30, np.float32), np.full((1, 70, 8), 30, np.float32)
+    k[0, 3] = 31
+    v = np.arange(70 * 8, dtype=np.float32).reshape(1, 70, 8)
+    mask = np.zeros((2, 70), np.float32)
+    mask[1] = -np.inf
+    for safe in (False, True):
+        got = run(attributes(1, 1, 2, 70, 8, 8, masked=True, safe=safe), q, k, v, mask)
+        np.testing.assert_array_equal(got[0, 0, 0], v[0, 3])
+        assert (got[1] == 0).all() if safe else np.isnan(got[1]).all()
+
+
+def test_what_it_does_not_take() -> None:
+    of = attributes(1, 2, 3, 4, 8, 8, masked=True)
+    good = [np.ones(shape, np.float32) for shape in ((1, 2, 3, 8), (1, 4, 8), (1, 4, 8), (3, 4))]
+    run(of, *good)
+    assert work_of("attention", of.to_json()).operations == 2 * 6 * 4 * 16
+    with pytest.raises(ValueError, match="6: queries, keys, values, mask"):
+        run(of, *good[:3])
+    with pytest.raises(ValueError, match="mask does not fit"):
+        run(of, *good[:3], good[3][:2].copy())
+    with pytest.raises(ValueError, match="another type"):
+        run(of, good[0].astype(np.float16), *good[1:])
+    text = of.to_json()
+    for wrong, match in ((text.replace("[0,[32,0,8,1]]", "[0,[32,0,8,2]]"), "stride 2"), (text[:-1], "JSON")):
+        with pytest.raises(ValueError, match=match):
+            ATTENTION(
+                *map(tvm_ffi.from_dlpack, good), wrong, tvm_ffi.from_dlpack(np.ones((3, 1, 2, 8), np.float32))
+            )
+    with pytest.raises(ShapeError):
+        attributes(1, 1, -1, 4, 8, 8)
