@@ -39,13 +39,15 @@ class Model(Protocol):
 
 
 class Ours:
-    """uir-cpu, with weights as they are packed or in fp32."""
+    """uir-cpu, with weights as they are packed or in fp32, and activations as they are or in 8 bits."""
 
-    def __init__(self, file: pathlib.Path, room: int, weights: str) -> None:
+    def __init__(self, file: pathlib.Path, room: int, weights: str, activation: str | None = None) -> None:
         import uir_tvm.llm
         from uir_tvm.llm.gguf_file import GgufFile
 
-        self._model = uir_tvm.llm.load(file, max_length=room, chunk=512, weights=weights)
+        self._model = uir_tvm.llm.load(
+            file, max_length=room, chunk=512, weights=weights, activation=activation
+        )
         tensors = GgufFile(file).tensors.values()
         self.weight_bytes = sum(
             t.quantised().nbytes if weights == "packed" and t.kind.packing else 4 * int(np.prod(t.shape))
@@ -71,6 +73,7 @@ class LlamaCpp:
         import llama_cpp
 
         threads = int(os.environ["OMP_NUM_THREADS"])
+        _without_tiles(llama_cpp)
         self._model = llama_cpp.Llama(
             str(file), n_ctx=room, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False
         )
@@ -86,6 +89,18 @@ class LlamaCpp:
         self._model.eval(tokens)
         found = self._logits(self._model.ctx)
         return np.ctypeslib.as_array(found, shape=(self._vocabulary,)).copy()
+
+
+def _without_tiles(llama_cpp: Any) -> None:
+    """Weights stay as they are in the file: 0.3.36 ends in a segmentation fault in its products on AMX."""
+    made = llama_cpp.llama_model_default_params
+
+    def parameters() -> Any:
+        found = made()
+        found.use_extra_bufts = False
+        return found
+
+    llama_cpp.llama_cpp.llama_model_default_params = llama_cpp.llama_model_default_params = parameters
 
 
 class Torch:
@@ -136,6 +151,7 @@ def cache_values(file: pathlib.Path) -> int:
 #: Every runtime: file and room of the cache -> the model.
 PEERS: dict[str, Callable[[pathlib.Path, int], Model]] = {
     "uir-cpu": lambda file, room: Ours(file, room, "packed"),
+    "uir-cpu int8": lambda file, room: Ours(file, room, "packed", "int8"),
     "uir-cpu float32": lambda file, room: Ours(file, room, "float32"),
     "llama.cpp": LlamaCpp,
     "torch eager": lambda file, room: Torch(file, room, False),

@@ -2,7 +2,7 @@
 """Perplexity of a GGUF file's packed weights on uir-cpu beside the same weights in fp32 by transformers.
 
     python scripts/perplexity.py SmolLM2-135M-Instruct.Q4_1.gguf
-    python scripts/perplexity.py FILE --tokens 4096 --json out.json
+    python scripts/perplexity.py FILE --tokens 4096 --activation int8 --json out.json
 
 The text is the language reference that comes with Python (``pydoc_data.topics``). It is cut into windows,
 each of which begins anew; every token but a window's first is predicted of those before it, ours one call a
@@ -80,10 +80,13 @@ def main() -> int:
     parser.add_argument("file", type=pathlib.Path, help="a .gguf file")
     parser.add_argument("--tokens", type=int, default=2048, help="of the text, in windows of 256")
     parser.add_argument("--weights", default="packed", help="as of uir_tvm.llm.load")
+    parser.add_argument("--activation", help="as of uir_tvm.llm.load")
     parser.add_argument("--json", type=pathlib.Path, help="write both to this file")
     arguments = parser.parse_args()
     path = arguments.file.resolve()
-    model = uir_tvm.llm.load(path, max_length=WINDOW, weights=arguments.weights)
+    model = uir_tvm.llm.load(
+        path, max_length=WINDOW, weights=arguments.weights, activation=arguments.activation
+    )
     text = "\n".join(topics[name] for name in sorted(topics))
     tokens = model.encode(text[: 8 * arguments.tokens], template=False)[: arguments.tokens]
     windows = [tokens[place : place + WINDOW] for place in range(0, len(tokens), WINDOW)]
@@ -95,8 +98,8 @@ def main() -> int:
     difference = found["uir-cpu"] / found["transformers"] - 1
     Console(highlight=False).print(
         f"{len(tokens)} tokens of pydoc_data.topics: perplexity {found['uir-cpu']:.4f} with weights "
-        f"{arguments.weights} on uir-cpu ({seconds:.0f} s), {found['transformers']:.4f} in fp32 by torch: "
-        f"{difference:+.4%} (limit {LIMIT:.1%})"
+        f"{arguments.weights}, activations {arguments.activation or 'exact'}, on uir-cpu ({seconds:.0f} s), "
+        f"{found['transformers']:.4f} in fp32 by torch: {difference:+.4%} (limit {LIMIT:.1%})"
     )
     if arguments.json:
         arguments.json.write_text(json.dumps({"perplexity": found, "tokens": len(tokens)}, indent=1))

@@ -347,6 +347,7 @@ def _compile(
                     fast_math=options.fast_math,
                     faults=options.faults,
                     precision=options.precision,
+                    activation=options.activation,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

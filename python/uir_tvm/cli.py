@@ -45,7 +45,7 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError, ValueNeededError
-from .options import DEFAULT_TARGET, DEVICES, EQUIVALENCE, KERNEL_CACHES, PRECISIONS
+from .options import ACTIVATIONS, DEFAULT_TARGET, DEVICES, EQUIVALENCE, KERNEL_CACHES, PRECISIONS
 
 __all__ = ["compile_progress", "main"]
 
@@ -153,6 +153,14 @@ def main() -> None:
     "report of a model without open sizes says the error, measured with random inputs on the CPU.",
 )
 @click.option(
+    "--activation",
+    type=click.Choice(ACTIVATIONS),
+    default=ACTIVATIONS[0],
+    show_default=True,
+    help="What products with packed weights read of their other operand: int8 lets them round it to 8 bits a "
+    "value, where the target does that.",
+)
+@click.option(
     "--strict", is_flag=True, help="Refuse operators that PyTorch would compute at run time, by name."
 )
 @click.option(
@@ -183,6 +191,7 @@ def compile_command(
     database: pathlib.Path | None,
     fast_math: bool,
     precision: str,
+    activation: str,
     strict: bool,
     fuse: bool,
     **versions: str | None,
@@ -229,6 +238,7 @@ def compile_command(
         passes=None if passes is None else _names(passes),
         fast_math=fast_math,
         precision=precision,
+        activation=activation,
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,

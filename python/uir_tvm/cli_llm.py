@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from .cli_base import ERRORS, Command, emit, global_options, state_of
-from .options import DEFAULT_TARGET, DEVICES, CompileOptions
+from .options import ACTIVATIONS, DEFAULT_TARGET, DEVICES, CompileOptions
 
 #: Options of both commands, as click takes them.
 _OPTIONS = (
@@ -23,6 +23,11 @@ _OPTIONS = (
         "--weights",
         type=click.Choice(["packed", "float32", "float16", "fp16", "bfloat16", "bf16", "q8", "q4"]),
         help="As a GGUF file packs them, of a type, or packed anew to 8 or 4 bits.",
+    ),
+    click.option(
+        "--activation",
+        type=click.Choice(ACTIVATIONS),
+        help="int8: products with packed weights may round activations to 8 bits a value. Default: exact.",
     ),
     click.option("--max-new-tokens", default=128, show_default=True, help="Tokens of an answer at most."),
     click.option("--temperature", default=0.0, show_default=True, help="0: the most likely token each time."),
@@ -52,9 +57,9 @@ def _loaded(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float]:
     start, device = time.perf_counter(), given.pop("device")
     options = CompileOptions(**({"device": device} if device else {}))
     target, length, folder = given.pop("target"), given.pop("max_length"), given.pop("save")
-    weights = given.pop("weights")
+    how = {name: given.pop(name) for name in ("weights", "activation")}
     with ERRORS.status(f"loading and compiling {model}"):
-        made = load(model, target, max_length=length, weights=weights, options=options)
+        made = load(model, target, max_length=length, **how, options=options)
     seconds = time.perf_counter() - start
     if folder is not None:
         with ERRORS.status(f"saving to {folder}"):

@@ -60,6 +60,10 @@ EQUIVALENCE = ("none", "sampled", "full")
 #: What contractions of a model of float32 are computed in.
 PRECISIONS = ("float32", "float16", "bfloat16")
 
+#: What products with weights of few bits read of their other operand: all that counts in float32, or 8 bits a
+#: value.
+ACTIVATIONS = ("exact", "int8")
+
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
@@ -125,6 +129,16 @@ def _known_precision(_: Any, __: Any, chosen: str) -> None:
         )
 
 
+def _known_activation(_: Any, __: Any, chosen: str) -> None:
+    if chosen not in ACTIVATIONS:
+        raise UirError(
+            f"{chosen!r} is no way to read activations.",
+            where="CompileOptions.activation or --activation",
+            need="one of " + ", ".join(ACTIVATIONS),
+            remedy="exact reads them as they are, int8 lets products with packed weights round them",
+        )
+
+
 def _with_toolkits(_: type, fields: list[Any]) -> list[Any]:
     """The fields, and one for each toolkit."""
     return [*fields, *(_version(row, fields[-1]) for row in TOOLKITS)]
@@ -178,6 +192,10 @@ class CompileOptions:
         What matrix products and convolutions of float32 read and give: ``float32``, ``float16`` or
         ``bfloat16``, summed in float32 (`uir_tvm.kernel_graph.precision`). A model's inputs and outputs stay
         float32; `uir_tvm.precision_error` measures the difference.
+    activation : str
+        What products with packed weights (`uir_tvm.quantized`) read of their other operand: ``exact``, or
+        ``int8``: 8 bits a value, a group of the weight sharing a scale, where the target's library has such
+        products (`uir_tvm.library.library_tables`); other targets refuse it (`TargetError`).
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
@@ -246,6 +264,7 @@ class CompileOptions:
         "faster takes those that pay, named those of recipes alone, none one kernel for all sizes",
     )
     precision: str = attrs.field(default="float32", validator=_known_precision)
+    activation: str = attrs.field(default="exact", validator=_known_activation)
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False

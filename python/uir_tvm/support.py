@@ -205,6 +205,7 @@ def _rows(
         fast_math=options.fast_math,
         faults=options.faults,
         precision=options.precision,
+        activation=options.activation,
     )
     calls: dict[tuple[str, str], int] = {}
     for node in graph.library_ops:

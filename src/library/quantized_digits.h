@@ -74,7 +74,7 @@ void DigitRows(const Panels& panels, const Operands& at, const Digits* digits, i
         }
       }
       Vector scale[kVectors], shift[kVectors];
-      GroupOf(panels, group, scale, shift);
+      GroupOf(panels, group, panels.zero, scale, shift);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         __m512i places[3];

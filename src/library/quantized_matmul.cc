@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -17,63 +18,32 @@
 #include "base/rounding.h"
 #include "library/dtype.h"
 #include "library/parallel.h"
-
-#define UIR_INLINE inline __attribute__((always_inline))
+#include "library/quantized_layout.h"
+#include "library/tile_product.h"
 
 namespace uir::library {
 namespace {
 
-/*! Outputs of a block. */
-constexpr int kBlock = 16;
-
 //! What one more thread must save to pay, in bytes of weight and in multiply-adds.
 constexpr double kWorthBytes = 96e3, kWorthProducts = 300e3;
 
-/*! Where the parts of a packed weight lie. */
-struct Panels {
-  const MatmulAttrs& attrs;
-  int64_t groups, words;  // of a row, of an output's group
-  int64_t code_bytes, scale_bytes, group_bytes, block_bytes;
-  bool half, offsets, shifted;
-  float zero;
-  const char* packed;
-
-  Panels(const MatmulAttrs& given, const char* data)
-      : attrs(given),
-        groups(given.k / given.weight.group),
-        words(given.weight.group * given.weight.bits / 32),
-        code_bytes(words * kBlock * 4),
-        scale_bytes(kBlock * (given.weight.half ? 2 : 4)),
-        group_bytes(code_bytes + scale_bytes * (given.weight.offsets ? 2 : 1)),
-        block_bytes(group_bytes * groups),
-        half(given.weight.half),
-        offsets(given.weight.offsets),
-        shifted(given.weight.offsets || given.weight.zero != 0),
-        zero(static_cast<float>(given.weight.zero)),
-        packed(data) {}
-
-  int64_t blocks() const { return CeilDiv(attrs.n, kBlock); }
-};
-
-/*! Rows of x in the order in which they are read, and what becomes of their products. */
-struct Operands {
-  const float *x, *totals;  // [k, rows of a tile]; of one row the sums of its groups
-  const float *bias, *residual;
-  float* out;
-  int64_t out_row, out_column;
-};
-
 using Function = void (*)(const Panels&, const Operands&, int64_t row, int64_t rows, Range blocks);
+using ByteFunction = void (*)(const Panels&, const Operands&, const ByteRow*, int64_t row, Range blocks);
+using MakeFunction = bool (*)(const float* x, int64_t groups, int64_t length, int8_t*, float* factors, float* totals);
 
 #ifdef UIR_WIDTHS
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx512vnni,fma,f16c")
 #define UIR_VECTORS 512
+#define UIR_BYTES 1
 namespace vnni {
 constexpr int kLanes = 16;
 #include "library/quantized_panels.h"
 //
+#include "library/quantized_bytes.h"
+//
 #include "library/quantized_digits.h"
+constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>(), ByteTileOf<8>()};
 }  // namespace vnni
 #pragma GCC pop_options
 #pragma GCC push_options
@@ -97,39 +67,72 @@ constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}},
 }  // namespace avx512
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,avxvnni,fma,f16c")
 #undef UIR_VECTORS
 #define UIR_VECTORS 256
+namespace avxvnni {
+constexpr int kLanes = 8;
+#include "library/quantized_panels.h"
+//
+#include "library/quantized_bytes.h"
+constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>()};
+}  // namespace avxvnni
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#undef UIR_BYTES
+#define UIR_BYTES 0
 namespace avx2 {
 constexpr int kLanes = 8;
 #include "library/quantized_panels.h"
 //
+#include "library/quantized_bytes.h"
+//
 #include "library/quantized_rows.h"
+constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>()};
 constexpr Tile kTiles[] = {
     {1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>(), TileOf<3>(), TileOf<4>(), TileOf<5>()};
 }  // namespace avx2
 #pragma GCC pop_options
 #endif
 #undef UIR_VECTORS
+#undef UIR_BYTES
 #define UIR_VECTORS 0
+#define UIR_BYTES 0
 namespace any {
 constexpr int kLanes = 4;
 #include "library/quantized_panels.h"
 //
+#include "library/quantized_bytes.h"
+//
 #include "library/quantized_rows.h"
+constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>()};
 constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>()};
 }  // namespace any
+
+#ifdef UIR_WIDTHS
+/*! AVX-VNNI, which is not AVX512's; GCC 12 has no word for it. */
+bool HasAvxVnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
+#endif
 
 /*! What this CPU computes with. */
 struct Kernels {
   const char* name;
   std::vector<std::pair<int, Function>> tiles[2];  // of codes of 4 bits, of 8: rows, function
-  bool digits = false;
+  std::vector<std::pair<int, ByteFunction>> bytes[2];
+  MakeFunction make_bytes;
+  bool digits = false, on_tiles = false;
 
-  template <typename Tile, size_t kCount>
-  Kernels(const char* given, const Tile (&table)[kCount], bool has_digits = false) : name(given), digits(has_digits) {
-    for (const Tile& tile : table) {
-      for (int wide = 0; wide < 2; ++wide) tiles[wide].push_back({tile.rows, tile.run[wide]});
+  template <typename Tile, size_t kCount, typename ByteTile, size_t kByteCount>
+  Kernels(const char* given, const Tile (&table)[kCount], const ByteTile (&byte_table)[kByteCount], MakeFunction make,
+          bool has_digits = false)
+      : name(given), make_bytes(make), digits(has_digits) {
+    for (int wide = 0; wide < 2; ++wide) {
+      for (const Tile& tile : table) tiles[wide].push_back({tile.rows, tile.run[wide]});
+      for (const ByteTile& tile : byte_table) bytes[wide].push_back({tile.rows, tile.run[wide]});
     }
   }
 
@@ -140,14 +143,21 @@ struct Kernels {
 #ifdef UIR_WIDTHS
       if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
-        if (__builtin_cpu_supports("avx512vnni")) found->emplace_back("avx512_vnni", avx512::kTiles, true);
-        found->emplace_back("avx512", avx512::kTiles);
+        if (__builtin_cpu_supports("avx512vnni")) {
+          if (HasTiles()) {
+            found->emplace_back("amx_bf16", avx512::kTiles, vnni::kBytes, vnni::MakeBytes, true);
+            found->back().on_tiles = true;
+          }
+          found->emplace_back("avx512_vnni", avx512::kTiles, vnni::kBytes, vnni::MakeBytes, true);
+        }
+        found->emplace_back("avx512", avx512::kTiles, avx2::kBytes, avx2::MakeBytes);
       }
       if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
-        found->emplace_back("avx2", avx2::kTiles);
+        if (HasAvxVnni()) found->emplace_back("avx_vnni", avx2::kTiles, avxvnni::kBytes, avx2::MakeBytes);
+        found->emplace_back("avx2", avx2::kTiles, avx2::kBytes, avx2::MakeBytes);
       }
 #endif
-      found->emplace_back("any", any::kTiles);
+      found->emplace_back("any", any::kTiles, any::kBytes, any::MakeBytes);
       return found;
     }();
     return *all;
@@ -203,6 +213,42 @@ bool FewRows(const Kernels& kernels, const Panels& panels, const Batch& batch, i
   const Quantization& weight = panels.attrs.weight;
   return kernels.digits && weight.bits == 4 && rows <= 4 && batch.column == 1 && weight.group % 16 == 0 &&
          weight.group <= 1024;
+}
+
+//! x in bytes, where the attributes ask for it; false where a group has no such bytes.
+bool RunBytes(const Kernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
+  const int64_t k = panels.attrs.k, groups = panels.groups;
+  if (panels.attrs.weight.digits != 1 || batch.column != 1) return false;
+  const size_t row_bytes = RoundUp(k, 64) + RoundUp(2 * groups * sizeof(float), 64);
+  char* scratch = ThreadScratch(0, rows * (row_bytes + sizeof(ByteRow)));
+  auto* x = reinterpret_cast<ByteRow*>(scratch + rows * row_bytes);
+  const int tasks = Tasks(panels, rows, threads);
+  const int making = static_cast<int>(rows * k > 1 << 16 ? std::min<int64_t>(tasks, rows) : 1);
+  std::atomic<bool> all{true};
+  ParallelRun(making, [&](int task) {
+    const Range part = Part(rows, 1, making, task);
+    for (int64_t row = part.begin; row < part.begin + part.size; ++row) {
+      auto* bytes = reinterpret_cast<int8_t*>(scratch + row * row_bytes);
+      auto* factors = reinterpret_cast<float*>(scratch + row * row_bytes + RoundUp(k, 64));
+      x[row] = {bytes, factors, factors + groups};
+      if (!kernels.make_bytes(batch.x + row * batch.row, groups, panels.attrs.weight.group, bytes, factors,
+                              factors + groups)) {
+        all = false;
+      }
+    }
+  });
+  if (!all) return false;
+  const auto& tiles = kernels.bytes[panels.attrs.weight.bits == 8];
+  ParallelRun(tasks, [&](int task) {
+    const Range blocks = Part(panels.blocks(), 1, tasks, task);
+    for (int64_t row = 0; row < rows;) {
+      auto tile = tiles.rbegin();
+      while (tile->first > rows - row) ++tile;
+      tile->second(panels, batch.to, x + row, row, blocks);
+      row += tile->first;
+    }
+  });
+  return true;
 }
 
 /*! x of some rows as [k, wide], zeros beyond the rows. */
@@ -293,7 +339,7 @@ void PackQuantized(const MatmulAttrs& attrs, const char* codes, const char* scal
         const int64_t k = group * attrs.weight.group + word * per_word;
         uint32_t bits = 0;
         for (int at = 0; at < per_word; ++at) {
-          const int place = attrs.weight.bits == 8 ? at : any::Place<4>(at);
+          const int place = attrs.weight.bits == 8 ? at : Place<4>(at);
           bits |= CodeAt(attrs, reinterpret_cast<const uint8_t*>(codes), row, k + place) << (at * attrs.weight.bits);
         }
         std::memcpy(block + (word * kBlock + lane) * 4, &bits, 4);
@@ -340,6 +386,12 @@ void RunQuantized(const MatmulAttrs& attrs, const MatmulData& data, int threads)
                 attrs.out.strides[rank],
                 attrs.out.strides[rank + 1]};
     if (data.residual) batch.to.residual = reinterpret_cast<const float*>(data.residual) + out;
+    if (kernels.on_tiles && attrs.m >= kTiledRows && batch.column == 1 &&
+        RunTiles(panels, batch.to, batch.x, batch.row, attrs.m, static_cast<int>(attrs.weight.digits),
+                 Tasks(panels, attrs.m, threads))) {
+      continue;
+    }
+    if (RunBytes(kernels, panels, batch, attrs.m, threads)) continue;
     if (FewRows(kernels, panels, batch, attrs.m) && RunDigits(panels, batch, attrs.m, threads)) continue;
     RunRows(kernels, panels, batch, attrs.m, threads);
   }

@@ -15,6 +15,29 @@ UIR_INLINE void Words(const char* from, Bits (&words)[kVectors]) {
   for (int v = 0; v < kVectors; ++v) words[v] = reinterpret_cast<const UnalignedBits*>(from)[v];
 }
 
+/*! Codes number `at` of words, as numbers. */
+template <int kBits, int kAt>
+UIR_INLINE void Codes(const Bits& words, Vector& codes) {
+#if UIR_VECTORS == 512
+  if constexpr (kBits == 4) {  // the low four bits of an index choose among 16 numbers
+    const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    codes = _mm512_permutexvar_ps(reinterpret_cast<__m512i>(words >> (kAt * kBits)), numbers);
+    return;
+  }
+#endif
+  constexpr uint32_t kMask = (1u << kBits) - 1;
+  codes = __builtin_convertvector(reinterpret_cast<Ints>((words >> (kAt * kBits)) & kMask), Vector);
+}
+
+/*! All codes of words in the order of their k. */
+template <int kBits, int kAt = 0>
+UIR_INLINE void AllCodes(const Bits& words, Vector* codes) {
+  if constexpr (kAt < 32 / kBits) {
+    Codes<kBits, kAt>(words, codes[Place<kBits>(kAt)]);
+    AllCodes<kBits, kAt + 1>(words, codes);
+  }
+}
+
 /*! A vector of scales or offsets. */
 UIR_INLINE void Factors(const char* from, bool half, Vector (&factors)[kVectors]) {
   for (int v = 0; v < kVectors; ++v) {
@@ -37,15 +60,16 @@ UIR_INLINE void Factors(const char* from, bool half, Vector (&factors)[kVectors]
   }
 }
 
-/*! A group's scales, and what is added: value = scale * code + shift. */
-UIR_INLINE void GroupOf(const Panels& panels, const char* group, Vector (&scale)[kVectors], Vector (&shift)[kVectors]) {
+/*! A group's scales, and what is added: value = scale * code + shift, where a code of `zero` is zero. */
+UIR_INLINE void GroupOf(const Panels& panels, const char* group, float zero, Vector (&scale)[kVectors],
+                        Vector (&shift)[kVectors]) {
   const char* scales = group + panels.code_bytes;
   Factors(scales, panels.half, scale);
   if (panels.offsets) {
     Factors(scales + panels.scale_bytes, panels.half, shift);
-    for (int v = 0; v < kVectors; ++v) shift[v] -= panels.zero * scale[v];
+    for (int v = 0; v < kVectors; ++v) shift[v] -= zero * scale[v];
   } else {
-    for (int v = 0; v < kVectors; ++v) shift[v] = -panels.zero * scale[v];
+    for (int v = 0; v < kVectors; ++v) shift[v] = -zero * scale[v];
   }
 }
 

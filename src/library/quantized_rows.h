@@ -1,26 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of x times blocks of a weight of few bits, whose values are made in registers: see quantized_panels.h.
 
-/*! Which k of a word's is its code number `at`: the halves of bytes are runs of four. */
-template <int kBits>
-constexpr int Place(int at) {
-  return kBits == 8 ? at : at % 2 * 4 + at / 2;
-}
-
-/*! Codes number `at` of words, as numbers. */
-template <int kBits, int kAt>
-UIR_INLINE void Codes(const Bits& words, Vector& codes) {
-#if UIR_VECTORS == 512
-  if constexpr (kBits == 4) {  // the low four bits of an index choose among 16 numbers
-    const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    codes = _mm512_permutexvar_ps(reinterpret_cast<__m512i>(words >> (kAt * kBits)), numbers);
-    return;
-  }
-#endif
-  constexpr uint32_t kMask = (1u << kBits) - 1;
-  codes = __builtin_convertvector(reinterpret_cast<Ints>((words >> (kAt * kBits)) & kMask), Vector);
-}
-
 /*! Values of a word's codes from number kAt on, times rows of x. */
 template <int kRows, int kBits, int kAt>
 UIR_INLINE void Multiply(const Bits (&words)[kVectors], const Vector (&scale)[kVectors],
@@ -68,7 +48,7 @@ void OneRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Rang
         Words(group + word * kBlock * 4, words);
         MultiplyCodes<kBits, 0>(words, x, parts);
       }
-      GroupOf(panels, group, scale, shift);
+      GroupOf(panels, group, panels.zero, scale, shift);
       for (int v = 0; v < kVectors; ++v) {
         const Vector part = (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]);
         sums[0][v] += part * scale[v];
@@ -88,7 +68,7 @@ void SomeRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
     Vector sums[kRows][kVectors] = {};
     for (int64_t number = 0; number < panels.groups; ++number, group += panels.group_bytes) {
       Vector scale[kVectors], shift[kVectors];
-      GroupOf(panels, group, scale, shift);
+      GroupOf(panels, group, panels.zero, scale, shift);
       for (int64_t word = 0; word < panels.words; ++word, x += 32 / kBits * kRows) {
         Bits words[kVectors];
         Words(group + word * kBlock * 4, words);

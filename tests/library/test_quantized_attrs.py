@@ -41,9 +41,11 @@ def weight(packing: Packing, n: int, k: int, seed: int = 0) -> tuple[Any, ...]:
     return (*parts, None)[:3]
 
 
-def product(m: int, n: int, k: int, packing: Packing, **epilogue: Any) -> QuantizedMatmulAttrs:
+def product(
+    m: int, n: int, k: int, packing: Packing, digits: int = 3, **epilogue: Any
+) -> QuantizedMatmulAttrs:
     return QuantizedMatmulAttrs.of(
-        MatmulAttrs.contiguous((m, k), (n, k), transpose_b=True, **epilogue), packing
+        MatmulAttrs.contiguous((m, k), (n, k), transpose_b=True, **epilogue), packing, digits
     )
 
 
@@ -72,9 +74,62 @@ def test_rows_of_every_tile(vectors: str, packing: Packing) -> None:
     parts = weight(packing, 37, 96)
     values = dequantized(*parts, packing)
     rng = np.random.default_rng(1)
-    for rows in (1, 2, 3, 4, 5, 9, 24, 25, 61):
+    for rows in (1, 2, 3, 4, 5, 9, 24, 25, 61, 130):
         x = rng.standard_normal((rows, 96)).astype(np.float32)
         assert_product(run(product(rows, 37, 96, packing), x, parts), x, values)
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize(
+    "packing",
+    [Q4_1, Packing(4, 8, 8, "float32"), Packing(8, 32, 128, "float16"), Packing(8, 12, 77, "float32", True)],
+    ids=str,
+)
+def test_activations_of_bytes(vectors: str, packing: Packing) -> None:
+    """Each value within half a step of its group; rows of every tile, with an epilogue."""
+    choose(vectors)
+    parts = weight(packing, 37, 96)
+    values = dequantized(*parts, packing).astype(np.float64)
+    rng = np.random.default_rng(1)
+    for rows in (1, 2, 3, 7, 8, 19, 40):
+        x = rng.standard_normal((rows, 96)).astype(np.float32)
+        x[0, :32] *= 1e5  # groups have scales of their own
+        x[-1, 40:64] = 0.0
+        attributes = product(rows, 37, 96, packing, digits=1, bias=True, activation="relu")
+        bias = rng.standard_normal(37).astype(np.float32)
+        got = run(attributes, x, parts, bias)
+        steps = np.abs(x).reshape(rows, -1, packing.group).max(-1) / 127.0
+        each = np.repeat(steps, packing.group, axis=1)
+        # half a step, or the 8 bits of a bfloat16 where the CPU has tiles of those for weight and x
+        limit = (each * 0.5001 + np.abs(x) * 2.0**-7) @ np.abs(values.T) + 1e-5
+        want = np.maximum(x.astype(np.float64) @ values.T + bias, 0)
+        assert (np.abs(got - want) < limit).all()
+        if rows < 8:  # they are rounded: to the nearest steps, whose products are exact
+            rounded = np.rint(x.reshape(rows, -1, packing.group) / np.maximum(steps, 1e-30)[..., None])
+            again = (rounded * steps[..., None]).reshape(rows, 96) @ values.T + bias
+            np.testing.assert_allclose(
+                got,
+                np.maximum(again, 0),
+                rtol=1e-5,
+                atol=3e-6 * np.abs(x).max() * np.abs(values).sum(1).max(),
+            )
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("worst", [1.0, -1.0])
+def test_the_largest_bytes(vectors: str, worst: float) -> None:
+    """No sum of pairs is beyond its 16 bits."""
+    choose(vectors)
+    for packing in (
+        Packing(8, 32, 128, "float32"),
+        Packing(8, 32, 0, "float32"),
+        Packing(4, 32, 0, "float32"),
+    ):
+        largest = (1 << packing.bits) - 1
+        for code in (0, largest):
+            parts = (pack(np.full((16, 64), code), packing), np.ones((16, 2), np.float32), None)
+            got = run(product(1, 16, 64, packing, digits=1), np.full((1, 64), worst, np.float32), parts)
+            np.testing.assert_allclose(got, 64 * worst * (code - packing.zero), rtol=1e-6)
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -102,14 +157,15 @@ def test_any_packing_and_shape(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("vectors", VECTORS)
-@pytest.mark.parametrize("rows", [1, 3, 7])
-def test_numbers_that_are_no_numbers_stay_what_they_are(vectors: str, rows: int) -> None:
+@pytest.mark.parametrize("rows", [1, 3, 7, 40])
+@pytest.mark.parametrize("digits", [1, 3])
+def test_numbers_that_are_no_numbers_stay_what_they_are(vectors: str, rows: int, digits: int) -> None:
     choose(vectors)
     parts = weight(Q4_1, 20, 64)
     values = dequantized(*parts, Q4_1).astype(np.float64)
     x = np.ones((rows, 64), np.float32)
     x[0, 5], x[-1, 40] = np.inf, np.nan if rows > 1 else 1e30
-    got = run(product(rows, 20, 64, Q4_1), x, parts)
+    got = run(product(rows, 20, 64, Q4_1, digits), x, parts)
     with np.errstate(invalid="ignore"):
         want = x.astype(np.float64) @ values.T
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
@@ -204,6 +260,10 @@ def test_what_the_library_does_not_take_is_refused() -> None:
         call(text=told.replace('"group":32', '"group":12'))
     with pytest.raises(ValueError, match="zero"):
         call(text=told.replace('"zero":0', '"zero":16'))
+    with pytest.raises(ValueError, match="digits is 2"):
+        call(text=told[:-1] + ',"digits":2}')
+    with pytest.raises(ValueError, match="digits"):
+        QuantizedMatmulAttrs.of(attributes, Q4_1, 2)
     with pytest.raises(ValueError, match="no instructions"):
         choose("avx3")
     with pytest.raises(ValueError, match="scales"):

@@ -64,7 +64,10 @@ from .widen import widen
 log = logging.getLogger(__name__)
 
 #: Operators of a library that are called in a way of their own.
-LIBRARY_CALLS: dict[str, Callable[..., Any]] = {RECURRENCE: recurrence_call, LIBRARY_ATTENTION: attention_call}
+LIBRARY_CALLS: dict[str, Callable[..., Any]] = {
+    RECURRENCE: recurrence_call,
+    LIBRARY_ATTENTION: attention_call,
+}
 # Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
 REWRITES: tuple[Callable[[Program], None], ...] = (recognise_functions, safe_softmax)
 
@@ -78,6 +81,7 @@ def build(
     fast_math: bool = False,
     faults: str = "raise",
     precision: str = "float32",
+    activation: str = "exact",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -97,6 +101,8 @@ def build(
         ``fall back`` to a kernel for each of its operators.
     precision : str
         What contractions of float32 are computed in (`CompileOptions.precision`).
+    activation : str
+        What products with packed weights read (`CompileOptions.activation`).
 
     Returns
     -------
@@ -108,13 +114,15 @@ def build(
         For control flow, or an operator that nothing lowers.
     ShapeError
         For a dimension that is not a number.
+    TargetError
+        The target does not read activations so.
     """
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
     keys = [str(key) for key in target.keys]
     with lowering_for(keys):
         return build_with(
             mod,
-            library_of(keys).on(target),
+            library_of(keys).on(target).reading(activation),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,
@@ -132,13 +140,14 @@ def group(
     fast_math: bool = False,
     faults: str = "raise",
     precision: str = "float32",
+    activation: str = "exact",
 ) -> GroupedProgram:
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
     with lowering_for(keys), reading_open_sizes(space):
         return grouped(
             mod,
-            library_of(keys).on(target),
+            library_of(keys).on(target).reading(activation),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,

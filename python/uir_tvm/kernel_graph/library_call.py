@@ -53,7 +53,7 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     if weight.quantized is not None:
         assert isinstance(attributes, MatmulAttrs), op
         function = table.functions[QUANTIZED_PRODUCT]
-        attributes, weight = packed_product(program, weight.quantized, attributes)
+        attributes, weight = packed_product(program, weight.quantized, attributes, table.digits)
     packs = table.packs and weight.constant is not None and option != UNPACKED
     packs = packs and weight.constant is not None and function == table.functions[kind]
     if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):

@@ -134,10 +134,10 @@ def _of(quantized: Quantized | None) -> Quantized:
 
 
 def packed_product(
-    program: Program, quantized: Quantized, product: MatmulAttrs
+    program: Program, quantized: Quantized, product: MatmulAttrs, digits: int
 ) -> tuple[QuantizedMatmulAttrs, Value]:
     """The attributes of a product with such a weight, and the constant that the library reads."""
-    attributes = QuantizedMatmulAttrs.of(product, quantized.packing)
+    attributes = QuantizedMatmulAttrs.of(product, quantized.packing, digits)
     arrays: list[Any] = [part.array for part in quantized.parts]
     blob = pack_quantized(arrays[0], arrays[1], arrays[2] if len(arrays) > 2 else None, attributes)
     return attributes, program.constant(blob, "packed")

@@ -9,6 +9,8 @@ import attrs
 import tvm
 from tvm.target import codegen
 
+from ..errors import TargetError
+from ..options import ACTIVATIONS
 from ..target_facts import Facts, kind_of
 from .reference import activation_name
 
@@ -81,6 +83,12 @@ class LibraryTable:
     unpacks : frozenset of str
         Element types of products with weights of few bits that a kernel of ours computes, where the library
         has none.
+    rounds : bool
+        Whether its products with weights of few bits can read 8 bits a value of their other operand.
+    rounds_not : str
+        Why they cannot.
+    digits : int
+        Of 8 bits, in which these products may read it (`reading`).
     contracted_innermost : bool
         Whether kernels of ours, which compute the products that it does not take, want constant operands
         stored with the contracted side innermost (`kernel_graph.weights`).
@@ -103,6 +111,9 @@ class LibraryTable:
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     contracted_innermost: bool = False
     unpacks: frozenset[str] = frozenset()
+    rounds: bool = False
+    rounds_not: str = "the target has no library"
+    digits: int = 3
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
@@ -115,6 +126,24 @@ class LibraryTable:
         has = codegen.target_has_features
         found = {key: name for key, name in self.features.items() if has(name, target)}
         return self if found == self.features else attrs.evolve(self, features=found)
+
+    def reading(self, activation: str) -> LibraryTable:
+        """The table for models whose activations are read so (`CompileOptions.activation`).
+
+        Raises
+        ------
+        TargetError
+            The library cannot do it.
+        """
+        if activation == ACTIVATIONS[0]:
+            return self
+        if not self.rounds:
+            raise TargetError(
+                f"Activations are not read as {activation} on this target.",
+                limit=self.rounds_not,
+                remedy=f'leave activation at "{ACTIVATIONS[0]}", or compile for another target',
+            )
+        return attrs.evolve(self, digits=1)
 
     def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
         """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""

@@ -26,6 +26,8 @@ class QuantizedMatmulAttrs(MatmulAttrs):
         As in `uir_tvm.quantized.Packing`.
     half : bool
         Whether scales and offsets are float16; else they are float32.
+    digits : int
+        Of 8 bits, in which a may be read: 1, or 3, which is as exact as float32.
     """
 
     bits: int
@@ -33,14 +35,15 @@ class QuantizedMatmulAttrs(MatmulAttrs):
     zero: int
     offsets: bool
     half: bool
+    digits: int = attrs.field(default=3, validator=attrs.validators.in_((1, 3)), metadata={"settled": True})
 
     @classmethod
-    def of(cls, product: MatmulAttrs, packing: Packing) -> QuantizedMatmulAttrs:
+    def of(cls, product: MatmulAttrs, packing: Packing, digits: int = 3) -> QuantizedMatmulAttrs:
         """A product, with such a weight."""
         fields = {field.name: getattr(product, field.name) for field in attrs.fields(MatmulAttrs)}
         told = attrs.asdict(packing)
         half = told.pop("scale_dtype") == "float16"
-        return cls(**{**fields, "packed": True}, **told, half=half)
+        return cls(**{**fields, "packed": True}, **told, half=half, digits=digits)
 
     @property
     def packing(self) -> Packing:

@@ -7,11 +7,12 @@ import json
 import pathlib
 from typing import Any
 
+import attrs
 import tvm
 
 from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
-from ..options import DEFAULT_TARGET, CompileOptions
+from ..options import ACTIVATIONS, DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
 from .batched_model import BatchedModel
 from .compiled_model import CODE, FORMAT, SETTINGS, ModelBytes
@@ -35,6 +36,7 @@ def load(
     tokenizer: Any = None,
     weights: str | None = None,
     batch: int = 1,
+    activation: str | None = None,
     options: CompileOptions | None = None,
 ) -> Any:
     """A language model, compiled for a target.
@@ -59,6 +61,9 @@ def load(
         ``packed`` for files of GGUF that are read here, else float32.
     batch : int
         Prompts that one call takes; each has a state of ``max_length`` tokens.
+    activation : str, optional
+        What products with packed weights read: ``exact``, or ``int8``: activations rounded to 8 bits a value
+        (`CompileOptions.activation`, which it replaces).
     options : CompileOptions, optional
 
     Returns
@@ -73,7 +78,10 @@ def load(
         A file that is missing, cut off, of another format, or of a quantization or an architecture that is
         not known; tensors that do not fit its settings.
     GenerationError
-        A length or a batch that is none, or a form of weights that is none.
+        A length or a batch that is none, a form of weights that is none, activations of int8 where no weights
+        are packed.
+    TargetError
+        The target does not round activations.
     TorchExportError, FrontendError
         The model cannot be exported or imported.
     """
@@ -97,7 +105,7 @@ def load(
     else:
         path = pathlib.Path(model)
         if (path / SETTINGS).is_file():
-            return _saved(path, transformers, weights)
+            return _saved(path, transformers, weights, activation)
         model, tokenizer = read_model(path, weights)
     if tokenizer is None:
         raise GenerationError(
@@ -113,9 +121,27 @@ def load(
 
     name = type(model).__name__
     program = exported(model.eval(), max_length, chunk, batch)
+    options = _with_activation(options, activation, program)
     executable = compile_model(program, target, name=name, options=options)
     stop = _stops(model, tokenizer)
     return _kind(batch)(executable, tokenizer, max_length, chunk, stop, bytes_of(program), batch)
+
+
+def _with_activation(
+    options: CompileOptions | None, activation: str | None, program: Any
+) -> CompileOptions | None:
+    """The options, with the way to read activations that was asked for."""
+    if activation is not None:
+        options = attrs.evolve(options or CompileOptions(), activation=activation)
+    rounds = options is not None and options.activation != ACTIVATIONS[0]
+    if rounds and not any("uir.dequantize" in str(node.target) for node in program.graph.nodes):
+        raise GenerationError(
+            f"The model has no packed weights, whose products alone read activations as "
+            f"{options.activation if options else activation}.",
+            need='weights="packed" of a file that has such, "q8" or "q4"',
+            remedy="pass these weights, or leave out activation",
+        )
+    return options
 
 
 def _kind(batch: int) -> type[LanguageModel] | type[BatchedModel]:
@@ -140,14 +166,17 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(path: pathlib.Path, transformers: Any, weights: str | None) -> LanguageModel | BatchedModel:
+def _saved(
+    path: pathlib.Path, transformers: Any, weights: str | None, activation: str | None
+) -> LanguageModel | BatchedModel:
     """What `LanguageModel.save` wrote."""
-    if weights is not None:
-        raise GenerationError(
-            f"{path} is compiled: its weights are what they were then.",
-            limit=f"weights is {weights!r}",
-            remedy="load the model's own file with these weights, and save it again",
-        )
+    for name, value in (("weights", weights), ("activation", activation)):
+        if value is not None:
+            raise GenerationError(
+                f"{path} is compiled: its {name} is what it was then.",
+                limit=f"{name} is {value!r}",
+                remedy="load the model's own file with it, and save it again",
+            )
     settings = _settings(path / SETTINGS)
     executable = load_executable(path / CODE)
     try:

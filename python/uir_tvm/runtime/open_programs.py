@@ -32,6 +32,7 @@ def symbolic_programs(target: str | tvm.target.Target, options: CompileOptions) 
             fast_math=options.fast_math,
             faults=options.faults,
             precision=options.precision,
+            activation=options.activation,
         )
 
     def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:

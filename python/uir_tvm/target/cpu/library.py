@@ -40,4 +40,5 @@ TABLE = LibraryTable(
     ),
     adjustable=True,
     channels_last=True,
+    rounds=True,
 )
