@@ -22,6 +22,7 @@ from .torch_pools import POOLS
 from .torch_products import PRODUCTS
 from .torch_recurrent import kept, of_any_length
 from .torch_reductions import REDUCTIONS
+from .torch_samples import decomposed_by_samples
 from .torch_search import SEARCHES
 from .torch_windows import WINDOWS
 from .torch_writes import WRITES
@@ -227,7 +228,11 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
         layers = kept(program)
         with warnings.catch_warnings(), of_any_length(layers):
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-            return program.run_decompositions(decomposition_table(in_torch, layers))
+
+            def by_torch(given: ExportedProgram) -> ExportedProgram:
+                return given.run_decompositions(decomposition_table(in_torch, layers))
+
+            return decomposed_by_samples(program, by_torch) or by_torch(program)
     except UirError:
         raise
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises
