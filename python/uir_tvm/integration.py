@@ -17,6 +17,7 @@ from tvm.tirx import compilation_pipeline as tir_pipeline
 from . import target_facts, threads
 from .device.device_kernel import DeviceKernel
 from .target import host_side, registry
+from .target.flat_passes import FLAT, finishing
 from .target.handing_over import handing_over
 from .target.record import TargetRecord
 
@@ -50,7 +51,7 @@ def _register_tir_pipeline() -> None:
 
     def factory() -> tuple[Any, Any, Any]:
         passes, host, device = stock()
-        return tvm.transform.Sequential([LowerKernels, passes]), host, device
+        return tvm.transform.Sequential([LowerKernels, finishing(passes)]), host, device
 
     tir_pipeline.register_tir_pipeline("s_tir", factory)
 
@@ -100,7 +101,10 @@ def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str
     else:
         # what was made before was made for the target without its host
         whole = handing_over(record.lowered, record.handed)
-        made = {symbol: whole.with_attr("target", func.attrs["target"])}
+        told = {"target": func.attrs["target"], FLAT: True}
+        if host_side.ENTRY in func.attrs:
+            told[host_side.ENTRY] = True
+        made = {symbol: whole.with_attr(told)}
     return {name if key == symbol else key: value for key, value in made.items()}
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import attrs
@@ -17,6 +18,7 @@ from .kernel_graph.nodes import KernelGraph
 from .options import CompileOptions
 from .runtime.executable_state import is_zeros
 from .runtime.model_info import KernelInfo
+from .runtime.stage_texts import StageTexts
 from .state_spec import StateSpec
 
 
@@ -79,9 +81,10 @@ def _unbuildable(
 
 
 def info_of(record: pipeline.KernelRecord) -> KernelInfo:
-    texts = {s.name: s.dump(record.products[s.name]) for s in pipeline.STAGES if s.name in record.products}
-    if "tir" in texts:
-        texts["tir"] = record.products["tir"].script()
+    products = [(stage, record.products.get(stage.name)) for stage in pipeline.STAGES]
+    texts = StageTexts(
+        {stage.name: partial(_text, stage, made) for stage, made in products if made is not None}
+    )
     seconds = dict(record.seconds)
     steps = [step.to_json() for step in record.steps]
     name, why = record.name, record.fallback
@@ -101,6 +104,10 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
         record.kept,
         [variant.to_json() for variant in record.variants],
     )
+
+
+def _text(stage: pipeline.Stage, product: Any) -> str:
+    return str(product.script()) if stage.name == "tir" else stage.dump(product)
 
 
 def specs_of(graph: KernelGraph, initial: Sequence[tvm.runtime.Tensor]) -> tuple[StateSpec, ...]:

@@ -135,7 +135,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
     graph = exe.kernel_graph.to_json() if exe.kernel_graph is not None else "null"
     target = registry.resolve(exe.info.target, exe.info.device).target
     parts = {
-        KERNELS: json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode(),
+        KERNELS: json.dumps([_in_words(k) for k in exe.info.kernels], indent=1).encode(),
         GRAPH: graph.encode(),
         RELAX: exe.info.relax.encode(),
         STATE: stored_of(exe.info.state, exe.initial),
@@ -150,6 +150,10 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
         "sha256": {name: digest(data) for name, data in parts.items()},
     }
     return manifest, parts
+
+
+def _in_words(kernel: KernelInfo) -> dict[str, Any]:
+    return {**attrs.asdict(kernel), "texts": dict(kernel.texts)}
 
 
 def _device(target: tvm.target.Target) -> dict[str, str]:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TVM's passes for functions that a target lowered for the host: flat already, without blocks and threads."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import s_tir, tirx
+
+from .host_side import ENTRY
+
+#: Attribute of a function that these passes are for.
+FLAT = "uir.flat"
+
+
+def flat_passes() -> tvm.transform.Pass:
+    """What is left to do of TVM's pipeline ``s_tir`` for a function without blocks, in that pipeline's order.
+
+    The passes on blocks would find nothing, but for one: `CompactBufferAllocation` makes buffers smaller
+    where sizes decide how much is used of them. Buffers of a kernel have the size that they need at most, and
+    one whose size is no number is neither on the stack nor in registers any more. Of kernels with open sizes
+    the pass takes longer than all others together.
+    """
+    config = tvm.transform.PassContext.current().config
+    passes = [
+        s_tir.transform.StmtSimplify(),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.BF16ComputeLegalize(),
+        tirx.transform.NarrowDataType(32),
+        tirx.transform.VectorizeLoop(not bool(config.get("tirx.disable_vectorize", False))),
+    ]
+    if not bool(config.get("tirx.disable_storage_rewrite", False)):
+        passes.append(tirx.transform.StorageRewrite())
+    passes += [
+        tirx.transform.UnrollLoop(),
+        s_tir.transform.RenormalizeSplitPattern(),
+        tirx.transform.StmtSimplify(),
+        tirx.transform.RemoveNoOp(),
+        s_tir.transform.RewriteUnsafeSelect(),
+    ]
+    if not bool(config.get("tirx.disable_cse_tir", False)):
+        passes.append(tirx.transform.CommonSubexprElim())
+    passes += [
+        tirx.transform.FP8ComputeLegalize(),
+        tirx.transform.VerifyMemory(),
+        tirx.transform.SplitHostDevice(),
+        tirx.transform.MakePackedAPI(),
+        tirx.transform.FP8StorageLegalize(),
+        tirx.transform.BF16StorageLegalize(),
+    ]
+    return tvm.transform.Sequential(passes)
+
+
+def finishing(stock: tvm.transform.Pass) -> tvm.transform.Pass:
+    """TVM's pipeline ``s_tir``, but `flat_passes` for functions with the attribute `FLAT`."""
+
+    @tvm.transform.module_pass(opt_level=0, name="uir.FinishFunctions")
+    def finish(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        flat = {gvar: func.without_attr(FLAT) for gvar, func in mod.functions.items() if _is_flat(func)}
+        if not flat:
+            return stock(mod)
+        made = flat_passes()(tvm.IRModule(flat, attrs=mod.attrs))
+        rest = {gvar: func for gvar, func in mod.functions.items() if gvar not in flat}
+        if rest:
+            others = stock(tvm.IRModule(rest, attrs=mod.attrs))
+            entries = {gvar for gvar, func in rest.items() if func.attrs and ENTRY in func.attrs}
+            for gvar, func in others.functions.items():
+                # TVM takes a function that is alone for the one that a library's call runs
+                alone = len(rest) == 1 and gvar not in entries and func.attrs and ENTRY in func.attrs
+                made[gvar] = func.without_attr(ENTRY) if alone else func
+        return made
+
+    return finish
+
+
+def _is_flat(func: tvm.ir.BaseFunc) -> bool:
+    return isinstance(func, tirx.PrimFunc) and bool(func.attrs) and FLAT in func.attrs
