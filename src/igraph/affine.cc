@@ -306,6 +306,31 @@ std::string RenderIn(const Affine& expr, const ffi::Map<ffi::String, ffi::String
   return text;
 }
 
+bool IsVariable(const Term& term) { return term->kind == "var"; }
+
+bool IsLinear(const Affine& a) { return std::all_of(a->terms.begin(), a->terms.end(), IsVariable); }
+
+bool IsAffine(const Affine& a) {
+  auto affine = [](const Term& t) { return IsVariable(t) || (t->kind != "product" && IsAffine(InnerOf(t))); };
+  return std::all_of(a->terms.begin(), a->terms.end(), affine);
+}
+
+bool IsLinearIn(const Affine& a, const ffi::String& name) {
+  return std::all_of(a->terms.begin(), a->terms.end(), [&](const Term& term) {
+    if (IsVariable(term)) return true;
+    ffi::Array<ffi::String> inner = InnerOf(term).Variables();
+    return term->var != name && std::find(inner.begin(), inner.end(), name) == inner.end();
+  });
+}
+
+/*! \brief The coefficient of the plain term in a variable, of which there is one at most; else 0. */
+int64_t CoefficientOf(const Affine& a, const ffi::String& name) {
+  for (const Term& term : a->terms) {
+    if (IsVariable(term) && term->var == name) return term->coeff;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string Render(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const std::string& language) {
@@ -345,6 +370,10 @@ TVM_FFI_STATIC_INIT_BLOCK() {
              for (const ffi::String& name : a.Variables()) joined += std::string(name) + '\0';
              return ffi::String(joined);
            })
+      .def("uir.affine.is_linear", &IsLinear)
+      .def("uir.affine.is_linear_in", &IsLinearIn)
+      .def("uir.affine.is_affine", &IsAffine)
+      .def("uir.affine.coefficient", &CoefficientOf)
       .def("uir.affine.of_term", [](const Term& term) { return Affine(0, {term}); })
       .def("uir.affine.render",
            [](const Affine& a, const ffi::Map<ffi::String, ffi::String>& names, const ffi::String& language) {

@@ -30,6 +30,10 @@ _evaluate = tvm_ffi.get_global_func("uir.affine.evaluate")
 _variables = tvm_ffi.get_global_func("uir.affine.variables")
 _columns = tvm_ffi.get_global_func("uir.affine.columns")
 _growth = tvm_ffi.get_global_func("uir.affine.growth")
+_is_linear = tvm_ffi.get_global_func("uir.affine.is_linear")
+_is_linear_in = tvm_ffi.get_global_func("uir.affine.is_linear_in")
+_is_affine = tvm_ffi.get_global_func("uir.affine.is_affine")
+_coefficient = tvm_ffi.get_global_func("uir.affine.coefficient")
 _of_term = tvm_ffi.get_global_func("uir.affine.of_term")
 _render = tvm_ffi.get_global_func("uir.affine.render")
 _to_string = tvm_ffi.get_global_func("uir.affine.to_string")
@@ -159,23 +163,21 @@ class Affine(tvm_ffi.Object):
 
     def coefficient(self, var: str) -> int:
         """The coefficient of the plain term in ``var`` (0 when there is none)."""
-        return sum(t.coeff for t in self.terms if t.kind == "var" and t.var == var)
+        return int(_coefficient(self, var))
 
     @property
     def is_linear(self) -> bool:
         """Whether there is no division, no remainder and no product."""
-        return all(t.kind == "var" for t in self.terms)
+        return bool(_is_linear(self))
 
     def is_linear_in(self, name: str) -> bool:
         """Whether a variable occurs in no division, no remainder and no product."""
-        return all(
-            t.kind == "var" or (t.var != name and name not in t.argument.variables()) for t in self.terms
-        )
+        return bool(_is_linear_in(self, name))
 
     @property
     def is_affine(self) -> bool:
         """Whether there is no product of variables."""
-        return all(t.kind == "var" or (t.kind != "product" and t.argument.is_affine) for t in self.terms)
+        return bool(_is_affine(self))
 
     @property
     def multiplied(self) -> set[str]:
