@@ -128,12 +128,12 @@ def chosen(name: str, count: int) -> list[tuple[int, ...]]:
     return list(found)
 
 
-def _dims(case: Case) -> tuple[dict[int, Any], ...]:
-    dims = {name: Dim(name, min=low, max=high) for name, (low, high) in case.sizes.items()}
-    return tuple({axis: dims[name] for axis, name in each.items()} for each in case.axes)
+def dims(case: Case) -> tuple[dict[int, Any], ...]:
+    named = {name: Dim(name, min=low, max=high) for name, (low, high) in case.sizes.items()}
+    return tuple({axis: named[name] for axis, name in each.items()} for each in case.axes)
 
 
-def _example(case: Case) -> tuple[torch.Tensor, ...]:
+def example(case: Case) -> tuple[torch.Tensor, ...]:
     """Inputs of sizes that nothing else in a model has."""
     ranges = enumerate(case.sizes.values())
     return case.inputs(*(min(high, max(low, 5) + 2 * place) for place, (low, high) in ranges))
@@ -142,7 +142,7 @@ def _example(case: Case) -> tuple[torch.Tensor, ...]:
 def _ours(case: Case, module: torch.nn.Module) -> Callable[..., Any]:
     import uir_tvm
 
-    return uir_tvm.compile(module, "uir-cpu", args=_example(case), dynamic_shapes=_dims(case))
+    return uir_tvm.compile(module, "uir-cpu", args=example(case), dynamic_shapes=dims(case))
 
 
 def _eager(case: Case, module: torch.nn.Module) -> Callable[..., Any]:
@@ -159,7 +159,7 @@ def _onnx_runtime(case: Case, module: torch.nn.Module) -> Callable[..., Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            module, _example(case), dynamo=True, verbose=False, dynamic_shapes=_dims(case)
+            module, example(case), dynamo=True, verbose=False, dynamic_shapes=dims(case)
         )
     assert program is not None
     buffer = io.BytesIO(program.model_proto.SerializeToString())
