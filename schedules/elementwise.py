@@ -49,6 +49,8 @@ from uir_tvm.schedules.demo import from_relax
 
 #: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
 RUN = 2048
+#: What part of its work the busiest unit keeps at most where tiles get fewer rows: more take more starts.
+WORTH_SPREADING = 0.75
 
 
 def matches(sch: Schedule) -> bool:
@@ -129,7 +131,22 @@ def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, t
     c = column_tile(hw, cols, min(elements, least) if narrow else elements)
     row = outer[-1] if outer else 1
     assert row_loops_of(root, rows) is not None
-    return rows, (rows_per_tile(elements, row, c), c)
+    r = rows_per_tile(elements, row, c)
+    if space_of(hw).even:
+        r = _spread(r, row, rows * math.ceil(cols / c), busy_units(hw))
+    return rows, (r, c)
+
+
+def _spread(r: int, row: int, rows: int, units: int) -> int:
+    """Rows of a tile: at most ``r``, fewer where the unit with most of them has much less to do then."""
+
+    def longest(each: int) -> int:
+        return math.ceil(rows // each / units) * each
+
+    for fewer in range(r - 1, 0, -1):
+        if row % fewer == 0 and longest(fewer) < WORTH_SPREADING * longest(r):
+            r = fewer
+    return r
 
 
 def _band(block: BlockInfo, hw: HardwareModel) -> int | None:

@@ -127,20 +127,21 @@ def _within(sizes: tuple[Size, ...], others: tuple[Size, ...]) -> bool:
 
 
 def _points(sizes: tuple[Size, ...], smaller: Sequence[tuple[Size, ...]]) -> Iterator[dict[str, int]]:
-    """Sizes at which a part is compared: its greatest, and between that and what smaller parts serve."""
-    yield {str(size.name): int(size.high) for size in sizes}
-    middle = {}
-    for size in sizes:
-        below = [
-            int(other.high)
-            for part in smaller
-            for other in part
-            if other.name == size.name and other.high < size.high
-        ]
-        least = max([int(size.low) - 1, *below])
-        step = int(size.multiple_of)
-        middle[str(size.name)] = max((least + int(size.high) + 1) // 2 // step * step, step)
-    yield middle
+    """Sizes at which a part is compared: its greatest, and two between that and what smaller parts serve."""
+    for quarters in (4, 3, 2):
+        point = {}
+        for size in sizes:
+            below = [
+                int(other.high)
+                for part in smaller
+                for other in part
+                if other.name == size.name and other.high < size.high
+            ]
+            least = max([int(size.low) - 1, *below])
+            step = int(size.multiple_of)
+            between = least + -(-(int(size.high) - least) * quarters // 4)
+            point[str(size.name)] = max(between // step * step, step)
+        yield point
 
 
 def _ratio(one: KernelRecord, other: KernelRecord, point: dict[str, int], space: SizeRanges) -> float:

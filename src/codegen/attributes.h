@@ -4,6 +4,7 @@
 
 #include <tvm/ffi/any.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -58,6 +59,18 @@ inline std::optional<Affine> RoundsOf(const Loop& loop) {
   const ffi::Any rounds = AttrOf(loop->attrs, "rounds");
   return rounds == nullptr ? std::nullopt : std::optional<Affine>(rounds.cast<Affine>());
 }
+
+/*! \brief Whether a loop is that over a unit's tiles, which ends where these do (`igraph/dealt.py`). */
+inline bool IsDealt(const Loop& loop) { return AttrOr(loop->attrs, "dealt", false); }
+/*! \brief Whether units take tiles in a loop of the graph. */
+inline bool IsDealt(const IGraph& graph) {
+  return std::any_of(graph->body.begin(), graph->body.end(), [](const ffi::ObjectRef& node) {
+    auto loop = node.as<Loop>();
+    return loop.has_value() && IsDealt(*loop);
+  });
+}
+/*! \brief In such a loop: so many rounds later comes the tile that a loop of one round is for; 0: of this round. */
+inline int64_t AheadOf(const Loop& loop) { return AttrOr<int64_t>(loop->attrs, "ahead", 0); }
 
 /*! \brief Whether sums of rounded factors are allowed. */
 inline bool MayRound(const IGraph& graph) { return AttrOr(graph->attrs, "fast_math", false); }

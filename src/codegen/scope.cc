@@ -32,6 +32,20 @@ Affine WithoutQuotients(const Affine& expr) {
   return total;
 }
 
+/*! \brief How often a sum of variables is in an expression: none where it has them otherwise. */
+std::optional<int64_t> TimesIn(const Affine& expr, const Affine& sum) {
+  std::optional<int64_t> times;
+  for (const Term& part : sum->terms) {
+    auto own = std::find_if(expr->terms.begin(), expr->terms.end(),
+                            [&](const Term& term) { return term->kind == "var" && term->var == part->var; });
+    if (own == expr->terms.end() || (*own)->coeff % part->coeff != 0) return std::nullopt;
+    const int64_t each = (*own)->coeff / part->coeff;
+    if (times && *times != each) return std::nullopt;
+    times = each;
+  }
+  return times;
+}
+
 Range Intersection(Range a, Range b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
 
 /*! \brief The multiple of the divisor that makes all values of the range non-negative (0 where they are). */
@@ -44,19 +58,16 @@ void Scope::Bind(const std::string& name, const std::string& text, Range range, 
   texts_[name] = text;
 }
 
-void Scope::BindLast(const std::string& name, const Affine& last) { last_ = {name, last}; }
-
 Range Scope::Of(const Affine& expr) const {
   Range range = space_.RangeOf(expr);
-  if (!last_) return range;
-  for (const Term& term : expr->terms) {
-    if (term->kind != "var" || term->var != last_->name) continue;
-    // the same variable in quotients counts as another one that runs over all its values: that is no less than the
-    // truth
-    const Affine rest = expr - Affine(0, {term}), last = rest + last_->value.Scale(term->coeff);
+  for (const Most& most : most_) {
+    const std::optional<int64_t> times = TimesIn(expr, most.sum);
+    if (!times) continue;
+    // the same variables in quotients count as others that run over all their values: that is no less than the truth
+    const Affine last = expr - most.sum.Scale(*times) + most.value.Scale(*times);
     const Range at_last = Intersection(space_.RangeOf(last), space_.RangeOf(WithoutQuotients(last)));
-    if (term->coeff < 0) range.low = std::max(range.low, at_last.low);
-    if (term->coeff > 0) range.high = std::min(range.high, at_last.high);
+    if (*times < 0) range.low = std::max(range.low, at_last.low);
+    if (*times > 0) range.high = std::min(range.high, at_last.high);
   }
   return range;
 }

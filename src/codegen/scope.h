@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "igraph/space.h"
 
@@ -26,7 +27,11 @@ class Scope {
   //! \brief Says that a variable, whose least value is 0, is at most the value of an expression of others.
   //!
   //! What depends on both is then known more closely: of n - 4*pid with pid at most (n + 3) / 4 - 1 that it is not 0.
-  void BindLast(const std::string& name, const Affine& last);
+  void BindLast(const std::string& name, const Affine& last) { BindMost(Affine::Var(name), last); }
+  /*! \brief The same of a sum of variables: pid + 48*k is at most the last group. */
+  void BindMost(const Affine& sum, const Affine& last) { most_.push_back({sum, last}); }
+  /*! \brief Forgets what the last call of these two said. */
+  void Unbind() { most_.pop_back(); }
   /*! \brief Forgets a variable. */
   void Unbind(const std::string& name);
 
@@ -47,14 +52,13 @@ class Scope {
  private:
   std::string Atom(const Term& term, bool wide) const;
   std::string Sum(const Affine& expr, bool wide, Precedence at_least) const;
-  /*! \brief What is known of a variable beside its range. */
-  struct Last {
-    std::string name;
-    Affine value;
+  /*! \brief What is known of a sum of variables beside its range. */
+  struct Most {
+    Affine sum, value;
   };
 
   Space space_;
-  std::optional<Last> last_;
+  std::vector<Most> most_;
   std::map<std::string, std::string> texts_;
 };
 

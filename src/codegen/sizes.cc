@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/attributes.h"
+
 namespace uir::codegen {
 
 namespace {
@@ -44,7 +46,10 @@ SizeArguments::SizeArguments(const IGraph& graph, const std::string& type, Names
 }
 
 DealtGroups::DealtGroups(const IGraph& graph, int64_t blocks, const std::string& name, const Scope& scope)
-    : blocks(blocks), dealt(graph->groups && graph->num_groups > blocks), name(name) {
+    : blocks(blocks),
+      dealt(graph->groups && graph->num_groups > blocks),
+      counted(dealt || (graph->groups && IsDealt(graph))),
+      name(name) {
   if (!graph->groups) return;
   const Affine count = graph->groups.value();
   // the variable goes beyond the last group by up to one round

@@ -46,6 +46,8 @@ struct DealtGroups {
   int64_t blocks = 1;
   /*! \brief Whether there may be more groups: else every block has one, and there is no loop. */
   bool dealt = false;
+  /*! \brief Whether the kernel's text asks how many there are. */
+  bool counted = false;
   /*! \brief The name of the number of groups; of its type, which is that of the loop's variable. */
   std::string name, type;
   /*! \brief `const int32_t groups = (n + 3) / 4;` */

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from uir_tvm.optimize.pipeline_steps import LaggedPart, runs
+from uir_tvm.optimize.pipeline_steps import LaggedPart, open_runs, runs
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=5), st.integers(1, 12))
@@ -31,3 +31,24 @@ def test_each_part_does_each_iteration_at_its_step(given_parts: list[tuple[int, 
     assert [run.count for run in steady] == [
         n for n in [extent - (max(lags) - min(lags)) if lags else 0] if n > 0
     ]
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=5), st.integers(1, 12), st.integers(1, 12), st.booleans()
+)
+def test_a_loop_may_end_after_any_round(lags: list[int], extent: int, rounds: int, idle: bool) -> None:
+    """Of as many rounds as the steady loop runs each part has done its iterations, and perhaps some ahead."""
+    rounds = min(rounds, extent)
+    parts = [LaggedPart(lag, [f"n{k}"]) for k, lag in enumerate(lags)] + [LaggedPart(3, [])] * idle
+    *lead_in, steady = open_runs(parts, extent)
+    assert steady.steady and steady.count == extent and not any(run.steady for run in lead_in)
+    done = [
+        (part.nodes[0], first + turn)
+        for run in (*lead_in, steady)
+        for turn in range(rounds if run is steady else run.count)
+        for part, first in run.parts
+    ]
+    assert len(done) == len(set(done))
+    for k, lag in enumerate(lags):
+        own = [turn for name, turn in done if name == f"n{k}"]
+        assert own == list(range(rounds + max(lags) - lag))

@@ -13,6 +13,7 @@ import attrs
 from .. import hardware
 from ..errors import ArtifactError
 from ..hardware.rates import Rates, rates_of
+from ..igraph.dealt import DEALT
 from ..igraph.nodes import HardwareModel, IGraph
 from ..igraph.parser import parse_igraph
 from ..optimize.split import num_phases
@@ -39,6 +40,8 @@ RULES = ("form", "shape", "dtype", "bounds")
 
 #: Stages whose text may hold a kernel's iGraph, the last made first.
 IGRAPH_STAGES = ("optimize", "igraph")
+#: In the text of a graph with a loop over a unit's tiles (`igraph.dealt`).
+DEALT_TEXT = f"[{DEALT}=true"
 
 
 @attrs.frozen
@@ -299,9 +302,10 @@ def _text(info: Any) -> str:
     """The text of a kernel's iGraph; empty where it has none."""
     if info.fallback:
         return ""
-    for stage in IGRAPH_STAGES:
-        if stage in info.texts:
-            return str(info.texts[stage])
+    found = [str(info.texts[stage]) for stage in IGRAPH_STAGES if stage in info.texts]
+    if found:
+        # what a unit does of its tiles is no expression of sizes: of the graph before it has a loop of them
+        return next((text for text in found if DEALT_TEXT not in text), found[0])
     raise ArtifactError(
         f"The file holds no iGraph of the kernel '{info.name}'.",
         need="the text of the stage " + " or ".join(IGRAPH_STAGES),

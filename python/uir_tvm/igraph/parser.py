@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the text of an iGraph; the inverse of `uir_tvm.igraph.text`.
 
-    text     := hardware? "igraph" NAME "on" NAME "parallel" "(" affine "," INT ")" block
+    text     := hardware? "igraph" NAME "on" NAME "parallel" "(" affine ("up_to" INT)? "," INT ")" block
     hardware := "hardware" NAME "{" (NAME "=" value | "figure" NAME "=" value)* "}"
     block    := "{" (size | "attr" NAME "=" value | NAME "=" pointer | loop | iop)* "}"
     size     := "size" NAME "=" "[" INT "," INT ("," INT)? "]"
@@ -79,6 +79,7 @@ class _Parser:
         t.expect("(", "before the parallel groups and units")
         at_groups = t.here
         groups = self._affine()
+        most = t.integer("The greatest number of groups") if t.accept("up_to") else None
         t.expect(",", "in the parallel groups and units")
         units = t.integer("The second of the parallel groups and units")
         t.expect(")", "after the parallel groups and units")
@@ -88,7 +89,7 @@ class _Parser:
         return IGraph(
             name,
             self.hardware,
-            self._greatest(groups, at_groups, "number of groups"),
+            self._greatest(groups, at_groups, "number of groups") if most is None else most,
             units,
             list(self.pointers.values()),
             body,

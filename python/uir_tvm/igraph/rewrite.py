@@ -85,6 +85,13 @@ class FreshNames:
         self._taken.add(f"{name}_{count}")
         return f"{name}_{count}"
 
+    def free(self, name: str) -> str:
+        """``name`` where it is free, else as `like`."""
+        if name in self._taken:
+            return self.like(name)
+        self._taken.add(name)
+        return name
+
     def of(self, names: Iterable[str]) -> dict[str, str]:
         """A fresh name for each of ``names``."""
         return {name: self.like(name) for name in names}

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .affine import Affine, affine
+from .dealt import DEALT
 from .iops import spec_of
 from .nodes import IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
@@ -93,7 +94,8 @@ def needless_rounds(graph: IGraph) -> int:
 
 
 def _rounds_of(loop: Loop, ends: Mapping[str, Affine]) -> int:
-    return int(loop.extent) if str(loop.var) in ends and ROUNDS not in loop.attrs else 1
+    told = ROUNDS in loop.attrs or DEALT in loop.attrs
+    return int(loop.extent) if str(loop.var) in ends and not told else 1
 
 
 def _all_ends(graph: IGraph) -> dict[str, Affine]:

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import IGraphError, SizeError
 from .affine import Affine, AffineLike, affine
 from .coordinates import joined_dims
+from .dealt import ended, rounds_at
 from .nodes import IGraph, IOp, IPointer, ISlice, Loop
 from .rewrite import map_slices, substituted
 from .space import Size, Space
@@ -154,9 +155,13 @@ def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
             return Loop(node.var, node.extent, [node_at(n) for n in node.body], node.attrs)
         return map_slices(node, placed)
 
-    body = [node_at(substituted(node, numbers)) for node in graph.body]
+    body = [node_at(substituted(node, numbers)) for node in ended(graph.body, rounds_at(graph, env))]
     return graph.replace(
-        num_groups=groups, pointers=list(pointers.values()), body=body, sizes=(), groups=None
+        num_groups=min(groups, int(graph.num_groups)),
+        pointers=list(pointers.values()),
+        body=body,
+        sizes=(),
+        groups=None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import IGraphError
 from .affine import Affine, affine
+from .dealt import is_dealt
 from .iops import IOPS
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
 from .space import Size
@@ -32,7 +33,9 @@ def print_igraph(graph: IGraph) -> str:
     """
     head = f"igraph {_name(graph.name)} on {_name(graph.hardware.name)}"
     lines = [print_hardware(graph.hardware), ""]
-    groups = graph.num_groups if graph.groups is None else print_affine(graph.groups)
+    groups = str(graph.num_groups) if graph.groups is None else print_affine(graph.groups)
+    if graph.groups is not None and is_dealt(graph):
+        groups += f" up_to {graph.num_groups}"
     lines.append(f"{head} parallel ({groups}, {graph.num_units}) {{")
     lines += [print_size(size) for size in graph.sizes]
     lines += [f"  attr {_name(key)} = {print_value(value)}" for key, value in _sorted(graph.attrs)]

@@ -60,6 +60,7 @@ import attrs
 from ..errors import PassError
 from ..igraph import make
 from ..igraph.affine import Affine, AffineLike, affine, var
+from ..igraph.dealt import AHEAD, DEALT
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
@@ -72,7 +73,7 @@ from .edit import fresh_name
 from .figures import fits
 from .flow import facts_of
 from .loads_ahead import Stages, stages_of
-from .pipeline_steps import LaggedPart, Run, runs
+from .pipeline_steps import LaggedPart, Run, open_runs, runs
 from .stores_behind import Late, late_nodes
 from .webs import rename
 
@@ -113,9 +114,7 @@ def _next(body: Sequence[Any]) -> Loop | None:
 def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     stages = min(_checked(loop), int(loop.extent))  # no more are ever in flight
     if stages < 2:
-        rest = {name: v for name, v in loop.attrs.items() if name != PIPELINE}
-        alone = Loop(loop.var, loop.extent, loop.body, rest)
-        return graph.replace(body=_with(graph.body, str(loop.var), [alone]))
+        return _alone(graph, loop)
     late_stores, move_stages = (int(graph.hardware.figures.get(n, 0)) for n in (LATE_STORES, MOVE_STAGES))
     if move_stages:
         # loads pass what is written a step less behind than the last of the stores
@@ -126,6 +125,11 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
             if fits(made):
                 return made
     found = stages_of(facts_of(graph), loop, stages - 1)
+    if DEALT in loop.attrs:
+        # nobody asked for it: it is done where it can be
+        late = late_nodes(loop, found) if late_stores else Late()
+        ahead = _staged(graph, loop, stages, found, late) if found.ahead else _alone(graph, loop)
+        return ahead if fits(ahead) else _alone(graph, loop)
     if not found.ahead:
         _refuse(
             f"Nothing in the loop over {loop.var} can be loaded ahead.",
@@ -135,6 +139,13 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
             remedy="stage an operand inside the loop (move_to_hierarchy), or leave the loop as it is",
         )
     return _staged(graph, loop, stages, found, late_nodes(loop, found) if late_stores else Late())
+
+
+def _alone(graph: IGraph, loop: Loop) -> IGraph:
+    """The graph with the loop as it is, one iteration after the other."""
+    rest = {name: v for name, v in loop.attrs.items() if name != PIPELINE}
+    alone = Loop(loop.var, loop.extent, loop.body, rest)
+    return graph.replace(body=_with(graph.body, str(loop.var), [alone]))
 
 
 def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -> IGraph:
@@ -274,7 +285,8 @@ class _Stager:
     def nodes(self) -> list[Any]:
         """What takes the place of the loop."""
         out: list[Any] = []
-        for run in runs(self.parts, int(self.loop.extent)):
+        steps = open_runs if DEALT in self.loop.attrs else runs
+        for run in steps(self.parts, int(self.loop.extent)):
             if run.steady:
                 attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
                 body = self.body(run, var(str(self.loop.var)))
@@ -282,7 +294,8 @@ class _Stager:
             elif run.count == 1:
                 for part, first in run.parts:
                     names = self.names.of(loop_variables(part.nodes))
-                    out += self.at(part.nodes, affine(first), names)
+                    nodes = self.at(part.nodes, affine(first), names)
+                    out += self.guarded(run, part, first, nodes)
                 out += self.meeting
             else:
                 name = self.names.like(str(self.loop.var))
@@ -294,8 +307,19 @@ class _Stager:
         out: list[Any] = []
         for part, first in run.parts:
             names = self.names.of(loop_variables(part.nodes)) if renamed else None
-            out += self.at(part.nodes, counter + first, names)
+            nodes = self.at(part.nodes, counter + first, names)
+            out += self.guarded(run, part, first, nodes) if run.steady else nodes
         return out + self.meeting
+
+    def guarded(self, run: Run, part: LaggedPart, first: int, nodes: list[Any]) -> list[Any]:
+        """The nodes, left out where the tile of a later round that they are for may not be there.
+
+        Nothing may count on what is ordered inside, so that it is one copy after the other, or stands last.
+        """
+        last = part is run.parts[-1][0]
+        if not first or DEALT not in self.loop.attrs or not (last or _only_copies(nodes)):
+            return nodes
+        return [Loop(self.names.free("only"), 1, nodes, {AHEAD: first})]
 
     def at(
         self, nodes: Sequence[Any], iteration: Affine, names: Mapping[str, str] | None = None
@@ -313,6 +337,11 @@ class _Stager:
 
         moved = [substituted(node, env, names) for node in nodes]
         return map_iops(moved, lambda iop: map_slices(iop, piece))
+
+
+def _only_copies(nodes: Sequence[Any]) -> bool:
+    """Whether nodes do nothing but copy from dram."""
+    return all(spec_of(iop).copies and iop.sources[0].pointer.level == "dram" for iop, _ in walk_body(nodes))
 
 
 def _with(body: Sequence[Any], name: str, nodes: Sequence[Any]) -> list[Any]:

@@ -116,6 +116,10 @@ PASSES: tuple[Pass, ...] = (
         "after zero_pad_tiles, which settles what products read; before hoist, whose loads stand elsewhere",
     ),
     Pass(
+        "deal_groups",
+        "after turn, the last that looks at a group alone; before hoist and multibuffer, which gain by it",
+    ),
+    Pass(
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",
     ),

@@ -32,6 +32,7 @@ import numpy as np
 
 from ..igraph import make
 from ..igraph.affine import Affine, affine, var
+from ..igraph.dealt import DEALT
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.points import extremes_along
@@ -77,7 +78,7 @@ class _Peeling:
     def _loop(self, loop: Loop, domain: StepDomain) -> list[Any]:
         variable, extent = str(loop.var), int(loop.extent)
         inside = domain.inside(variable, extent)
-        head, tail = _segments(loop, inside) if "pipeline" not in loop.attrs else (0, 0)
+        head, tail = (0, 0) if {"pipeline", DEALT} & set(loop.attrs) else _segments(loop, inside)
         copies = sum(1 for _ in walk_body(loop.body)) * ((head > 0) + (tail > 0))
         middle = extent - head - tail
         if not copies or 2 * middle < extent or self.count + copies > self.limit:

@@ -67,3 +67,28 @@ def runs(parts: Sequence[LaggedPart], extent: int) -> list[Run]:
         if now:
             out.append(Run(end - begin, now, len(now) == len(busy)))
     return out
+
+
+def open_runs(parts: Sequence[LaggedPart], extent: int) -> list[Run]:
+    """The steps of a loop that may end before its extent: nothing leads out of it.
+
+    The steady loop has as many steps as the loop iterations, those of the part that is furthest behind::
+
+        load     0  1  2  3  -  -      # what is ahead at the last steps has no iteration to do
+        compute     0  1  2  3  -
+        store          0  1  2  3
+
+    Parameters
+    ----------
+    parts : sequence of LaggedPart
+        As for `runs`.
+    extent : int
+        At least as many iterations as there will be, at least 1.
+    """
+    busy = [part for part in parts if part.nodes]
+    turns = sorted({part.lag for part in busy})
+    out: list[Run] = []
+    for begin, end in zip(turns, [*turns[1:], turns[-1] + extent], strict=True):
+        now = [(part, begin - part.lag) for part in busy if part.lag <= begin]
+        out.append(Run(end - begin, now, len(now) == len(busy)))
+    return out

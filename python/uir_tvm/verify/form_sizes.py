@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import VerifyError
 from ..igraph.affine import Affine
 from ..igraph.coordinates import joined_dims, step_along
+from ..igraph.dealt import is_dealt
 from ..igraph.nodes import IGraph, IPointer, ISlice
 from ..igraph.rewrite import loop_variables
 from ..igraph.space import NUMBER_LIMIT, Size, Space
@@ -33,12 +34,13 @@ def check(graph: IGraph) -> Iterator[VerifyError]:
     if graph.groups is not None:
         where = f"parallel ({graph.groups}, {graph.num_units})"
         known = yield from _expression(graph, graph.groups, "number of groups", where, space)
-        if known and space.range(graph.groups)[1] != graph.num_groups:
+        greatest = space.range(graph.groups)[1] if known else graph.num_groups
+        if greatest < graph.num_groups or (greatest > graph.num_groups and not is_dealt(graph)):
             yield _fault(
-                f"The graph '{graph.name}' has up to {space.range(graph.groups)[1]} groups, but says "
+                f"The graph '{graph.name}' has up to {greatest} groups, but says "
                 f"{graph.num_groups}.",
                 where=where,
-                need="num_groups is the greatest number of groups",
+                need="num_groups is the greatest number of groups; fewer where a loop deals them",
             )
 
 

@@ -137,9 +137,8 @@ void Prologue(const Emitter& e, const Kernel& kernel, const DealtGroups& groups,
                    {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), ElementsText(pointer, e.scope())}) +
               ";");
   }
-  if (groups.dealt) {
-    out->Line(groups.definition);
-  } else {
+  if (groups.counted) out->Line(groups.definition);
+  if (!groups.dealt) {
     out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
   }
 }

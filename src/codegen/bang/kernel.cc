@@ -249,7 +249,7 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   for (const Pointer& pointer : e.pointers()) {
     if (Mentions(text, pointer.name)) out.Line(Declaration(pointer));
   }
-  if (groups.dealt) out.Line(groups.definition);
+  if (groups.counted) out.Line(groups.definition);
   out.Blank();
   out.Append(inner);
   out.Close();

@@ -19,8 +19,9 @@ bool LiesTurned(const Tile& tile) {
 
 //! \brief A copy between NRAM and another memory in which that one's side lies the other way round: its rows are copied
 //! whole, and turned in NRAM.
+//! \param spares Whether what the target holds outside of the box stays.
 //! \return Whether it was done.
-bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box, bool spares) {
   bool load = to.memory == kNram;
   const Tile& far = load ? from : to;
   const Tile& near = load ? to : from;
@@ -30,8 +31,8 @@ bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   work.box = tiles::Turned(box);
   Tile rows = work;
   rows.box = Box::Of(work.rows, work.cols);
-  auto whole = [&](const Tile& tile) { return tile.Dense() && box.Whole(tile.rows, tile.cols); };
-  // only whole tiles are turned at once: others by way of one
+  auto whole = [&](const Tile& tile) { return tile.Dense() && (box.Whole(tile.rows, tile.cols) || !(load && spares)); };
+  // only whole tiles are turned at once, with what nobody reads: others by way of one
   Tile turned = near;
   if (!whole(near)) turned = e.Work(to.dtype, to.rows, to.cols);
   turned.box = Box::Of(to.rows, to.cols);
@@ -52,7 +53,7 @@ void Padded(Emitter& e, const Tile& to, const Tile& from, const Box& box, const 
   Tile filled = to;
   filled.box = to.box;
   FillTile(e, filled, pad, tiles::OutsideText(to, box));
-  if (!CopyTurned(e, to, from, box)) Copy(e, to, from, box);
+  if (!CopyTurned(e, to, from, box, true)) Copy(e, to, from, box);
 }
 
 /*! \brief By way of NRAM, as many rows at a time as it has room for. */
@@ -90,7 +91,7 @@ void EmitMove(Emitter& e, const IOp& iop) {
   bool in_nram = to.memory == kNram, from_nram = from.memory == kNram;
   // the source may have lent its bytes to the target
   if (!padded && tiles::SameBytes(to, from)) return;
-  if (!padded && in_nram != from_nram && CopyTurned(e, to, from, box)) return;
+  if (!padded && in_nram != from_nram && CopyTurned(e, to, from, box, e.SparesOutside(target))) return;
   if (!padded && (in_nram || from_nram) && !tiles::ShareBytes(to, from)) return Copy(e, to, from, box);
   if (padded && in_nram && !tiles::ShareBytes(to, from)) return Padded(e, to, from, box, *pad);
   if (!padded && !in_nram && !from_nram && to.memory != kSram && from.memory != kSram) return Copy(e, to, from, box);

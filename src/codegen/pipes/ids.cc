@@ -57,7 +57,7 @@ bool Placer::Share(const std::vector<int>& flags) {
   bool enough = next <= vocabulary_.ids;
   next = 0;
   std::set<std::pair<int, int>> together;
-  if (!enough) together = Together(run_, vocabulary_, syncs_, flags);
+  if (!enough) together = TogetherIn(flags);
   std::vector<int> placed;
   for (int s : flags) {
     Placed& flag = syncs_[s];
@@ -121,7 +121,7 @@ bool Placer::Join(const std::vector<int>& flags) {
 }
 
 bool Placer::Follow(const std::vector<int>& flags) {
-  std::set<std::pair<int, int>> together = Together(run_, vocabulary_, syncs_, flags);
+  std::set<std::pair<int, int>> together = TogetherIn(flags);
   for (size_t i = 0; i < flags.size(); ++i) {
     for (size_t j = flags.size(); j-- > i + static_cast<size_t>(vocabulary_.ids);) {
       const Placed a = syncs_[flags[i]], b = syncs_[flags[j]];
@@ -145,7 +145,7 @@ bool Placer::Follow(const std::vector<int>& flags) {
         back.wait_gap = a.set_gap - 1;
         syncs_.push_back(back);
       }
-      if (Together(run_, vocabulary_, syncs_, {flags[i], flags[j]}).empty()) return true;
+      if (TogetherIn({flags[i], flags[j]}).empty()) return true;
       syncs_ = std::move(before);
     }
   }

@@ -40,23 +40,48 @@ Placer::Placer(const Program& program, const Vocabulary& vocabulary, const std::
       longer_(program, Longer(program, run_.extents)),
       conflicts_(program, run_.extents) {
   run_.FindNeeds(&conflicts_);
+  const auto& loops = program.loops;
+  if (std::none_of(loops.begin(), loops.end(), [](const LoopOf& loop) { return loop.optional; })) return;
+  for (Run::Optional optional : {Run::Optional::kButLast, Run::Optional::kNone}) {
+    without_.emplace_back(program, run_.extents, optional);
+    without_.back().FindNeeds(&conflicts_);
+  }
 }
 
 void Placer::CoverRaces() {
-  while (true) {
-    std::vector<Race> races = Missing(run_, vocabulary_, syncs_);
-    if (races.empty()) return;
-    size_t before = syncs_.size();
-    for (const Race& race : races) {
-      Placed sync = For(race, races);
-      bool there = std::any_of(syncs_.begin(), syncs_.end(), [&](const Placed& other) {
-        return sync.kind == other.kind && sync.from == other.from && sync.to == other.to && sync.body == other.body &&
-               sync.set_gap == other.set_gap && sync.wait_gap == other.wait_gap && sync.distance == other.distance;
-      });
-      if (!there) syncs_.push_back(sync);
-    }
-    if (syncs_.size() == before) TVM_FFI_THROW(InternalError) << where_ << ": a race that no sync orders";
+  while (Cover(run_)) {
   }
+  for (const Run& run : without_) {
+    while (Cover(run)) {
+    }
+  }
+}
+
+bool Placer::Cover(const Run& run) {
+  std::vector<Race> races = Missing(run, vocabulary_, syncs_);
+  if (races.empty()) return false;
+  size_t before = syncs_.size();
+  for (const Race& race : races) {
+    Placed sync = For(run, race, races);
+    bool there = std::any_of(syncs_.begin(), syncs_.end(), [&](const Placed& other) {
+      return sync.kind == other.kind && sync.from == other.from && sync.to == other.to && sync.body == other.body &&
+             sync.set_gap == other.set_gap && sync.wait_gap == other.wait_gap && sync.distance == other.distance;
+    });
+    if (!there) syncs_.push_back(sync);
+  }
+  if (syncs_.size() == before) TVM_FFI_THROW(InternalError) << where_ << ": a race that no sync orders";
+  return true;
+}
+
+bool Placer::Ordered(const std::vector<Placed>& syncs, const Actions& actions, int without) const {
+  auto ordered = [&](const Run& run) { return Check(run, vocabulary_, syncs, actions, without, true).races.empty(); };
+  return ordered(run_) && std::all_of(without_.begin(), without_.end(), ordered);
+}
+
+std::set<std::pair<int, int>> Placer::TogetherIn(const std::vector<int>& flags) const {
+  std::set<std::pair<int, int>> together = Together(run_, vocabulary_, syncs_, flags);
+  for (const Run& run : without_) together.merge(Together(run, vocabulary_, syncs_, flags));
+  return together;
 }
 
 Placed Placer::Draining(int from, int body, int gap) const {
@@ -75,12 +100,12 @@ Placed Placer::Draining(int from, int body, int gap) const {
   return sync;
 }
 
-Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
-  const Op& first = program_.ops[run_.instances[race.first].op];
-  const Op& second = program_.ops[run_.instances[race.second].op];
+Placed Placer::For(const Run& run, const Race& race, const std::vector<Race>& races) const {
+  const Op& first = program_.ops[run.instances[race.first].op];
+  const Op& second = program_.ops[run.instances[race.second].op];
   auto carrier = [&](const Race& one) {
-    const std::vector<int64_t>& a = run_.instances[one.first].iterations;
-    const std::vector<int64_t>& b = run_.instances[one.second].iterations;
+    const std::vector<int64_t>& a = run.instances[one.first].iterations;
+    const std::vector<int64_t>& b = run.instances[one.second].iterations;
     size_t l = 0;
     while (l < a.size() && l < b.size() && first.loops[l] == second.loops[l] && a[l] == b[l]) ++l;
     return l;
@@ -109,10 +134,9 @@ Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
   sync.home = first.loops[l];
   // The same two may race at several distances; the least one serves all.
   for (const Race& other : races) {
-    const Instance& a = run_.instances[other.first];
-    const Instance& b = run_.instances[other.second];
-    if (a.op != run_.instances[race.first].op || b.op != run_.instances[race.second].op || carrier(other) != l)
-      continue;
+    const Instance& a = run.instances[other.first];
+    const Instance& b = run.instances[other.second];
+    if (a.op != run.instances[race.first].op || b.op != run.instances[race.second].op || carrier(other) != l) continue;
     int64_t distance = b.iterations[l] - a.iterations[l];
     if (sync.distance == 0 || distance < sync.distance) sync.distance = distance;
   }
@@ -129,11 +153,17 @@ std::vector<int64_t> Placer::IdsNeeded(const std::vector<Placed>& syncs, int wit
   for (size_t s = 0; s < ids.size(); ++s) {
     if (ids[s] != more[s]) ids[s] = 0;
   }
+  for (const Run& run : without_) {
+    std::vector<int64_t> own = Check(run, vocabulary_, syncs, actions, without, false).ids;
+    for (size_t s = 0; s < ids.size(); ++s) {
+      if (ids[s] > 0) ids[s] = std::max(ids[s], own[s]);
+    }
+  }
   return ids;
 }
 
 bool Placer::Valid(const std::vector<Placed>& syncs, const Actions& actions, int without, bool ids) const {
-  if (!Check(run_, vocabulary_, syncs, actions, without, true).races.empty()) return false;
+  if (!Ordered(syncs, actions, without)) return false;
   if (!ids) return true;
   std::vector<int64_t> needed = IdsNeeded(syncs, without);
   for (size_t s = 0; s < syncs.size(); ++s) {

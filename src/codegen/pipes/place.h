@@ -2,7 +2,9 @@
 // Which syncs a kernel needs and where: enough for every race, then none too many.
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/pipes/run.h"
@@ -34,6 +36,8 @@ class Placer {
   void AllocateIds();
 
   const Run& run() const { return run_; }
+  /*! \brief Whether no race is left in any run. */
+  bool Ordered(const std::vector<Placed>& syncs, const Actions& actions, int without) const;
   const std::vector<Placed>& syncs() const { return syncs_; }
   Conflicts* conflicts() { return &conflicts_; }
 
@@ -41,7 +45,11 @@ class Placer {
   bool Valid(const std::vector<Placed>& syncs, const Actions& actions, int without, bool ids) const;
   /*! \brief Ids that each flag needs in turn; 0 where no number suffices. */
   std::vector<int64_t> IdsNeeded(const std::vector<Placed>& syncs, int without) const;
-  Placed For(const Race& race, const std::vector<Race>& races) const;
+  /*! \brief The pairs of some flags that may be up at once, in any run. */
+  std::set<std::pair<int, int>> TogetherIn(const std::vector<int>& flags) const;
+  /*! \brief The syncs that order the races of a run are added; answers whether it had any. */
+  bool Cover(const Run& run);
+  Placed For(const Run& run, const Race& race, const std::vector<Race>& races) const;
   Placed Limiting(const Placed& flag, int64_t distance) const;
   Placed Draining(int from, int body, int gap) const;
   /*! \brief Gives all flags their ids; answers the flags of a pair for which they do not suffice. */
@@ -60,6 +68,8 @@ class Placer {
   /*! \brief A longer one, for what grows with the number of iterations. */
   Run longer_;
   Conflicts conflicts_;
+  //! \brief The same without what may be left out: syncs in there order nothing else.
+  std::vector<Run> without_;
   std::vector<Placed> syncs_;
 };
 

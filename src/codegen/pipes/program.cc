@@ -43,7 +43,8 @@ void Program::Collect(const std::vector<Node>& nodes, int body, std::vector<int>
         break;
       case Node::Kind::kLoop: {
         int loop = static_cast<int>(loops.size());
-        loops.push_back({node.var, node.extent, around->empty() ? -1 : around->back(), position, 1, false, node.fewer});
+        loops.push_back({node.var, node.extent, around->empty() ? -1 : around->back(), position, 1, false, node.fewer,
+                         node.optional});
         bodies[body].items.push_back({true, loop});
         bodies.emplace_back();
         around->push_back(loop);

@@ -78,6 +78,8 @@ struct LoopOf {
   bool whole = false;
   /*! \brief There may be fewer iterations. */
   bool fewer = false;
+  /*! \brief It may be left out. */
+  bool optional = false;
 };
 
 /*! \brief A name in addresses that no loop binds: pid, a symbol. */

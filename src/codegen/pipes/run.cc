@@ -9,7 +9,8 @@
 
 namespace uir::codegen::pipes {
 
-Run::Run(const Program& program, std::vector<int64_t> extents) : program(program), extents(std::move(extents)) {
+Run::Run(const Program& program, std::vector<int64_t> extents, Optional optional)
+    : program(program), extents(std::move(extents)), optional_(optional) {
   std::vector<int64_t> iterations;
   Walk(0, &iterations);
   std::vector<int64_t> count(program.pipes.size(), 0);
@@ -25,6 +26,7 @@ void Run::Walk(int body, std::vector<int64_t>* iterations) {
       instances.push_back({items[i].index, *iterations});
       continue;
     }
+    if (!Runs(items[i].index, *iterations)) continue;
     iterations->push_back(0);
     for (int64_t k = 0; k < extents[items[i].index]; ++k) {
       iterations->back() = k;
@@ -33,6 +35,13 @@ void Run::Walk(int body, std::vector<int64_t>* iterations) {
     iterations->pop_back();
   }
   steps.push_back({-1, body, static_cast<int>(items.size())});
+}
+
+bool Run::Runs(int loop, const std::vector<int64_t>& iterations) const {
+  const LoopOf& own = program.loops[loop];
+  if (!own.optional || optional_ == Optional::kAll) return true;
+  if (optional_ == Optional::kNone) return false;
+  return own.parent < 0 || iterations.back() + 1 < extents[own.parent];
 }
 
 void Run::FindNeeds(Conflicts* conflicts) {

@@ -20,7 +20,11 @@ namespace uir::codegen::pipes {
 /*! \brief Instances in issue order with the gaps between them, and whom each must wait for. */
 class Run {
  public:
-  Run(const Program& program, std::vector<int64_t> extents);
+  /*! \brief Which of the loops that may be left out are run. */
+  enum class Optional { kAll, kButLast, kNone };
+
+  //! \param optional Those that are run: all; all but those in the last iteration of the loop around them; none.
+  Run(const Program& program, std::vector<int64_t> extents, Optional optional = Optional::kAll);
 
   struct Step {
     /*! \brief Number of an instance; -1 for a gap. */
@@ -42,6 +46,9 @@ class Run {
 
  private:
   void Walk(int body, std::vector<int64_t>* iterations);
+  bool Runs(int loop, const std::vector<int64_t>& iterations) const;
+
+  Optional optional_;
 };
 
 /*! \brief `second` may start before `first` is done (numbers of instances). */

@@ -90,6 +90,8 @@ struct Node {
   int64_t extent = 0;
   /*! \brief kLoop: there may be fewer iterations; the variable counts them, and can be read behind the loop. */
   bool fewer = false;
+  //! \brief kLoop of one iteration: it may be left out; with a loop around it, at that one's last iteration alone.
+  bool optional = false;
   /*! \brief kGroup, kLoop: what is inside, in program order. */
   std::vector<Node> body;
   Instruction instruction;

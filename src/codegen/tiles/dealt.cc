@@ -55,11 +55,34 @@ bool CountsTurns(const std::vector<Node>& body) {
   });
 }
 
+/*! \brief Loops of which syncs behind them ask how many rounds they had get their variable before them. */
+void DeclareCounters(std::vector<Node>* body) {
+  for (size_t k = 0; k < body->size(); ++k) {
+    const Node& loop = (*body)[k];
+    if (loop.kind != Node::Kind::kLoop || !loop.fewer) continue;
+    const std::string variable = loop.var;
+    const bool behind =
+        std::any_of(body->begin() + static_cast<std::ptrdiff_t>(k) + 1, body->end(),
+                    [&](const Node& node) { return node.kind == Node::Kind::kSync && Names(node.sync.id, variable); });
+    if (!behind) continue;
+    // "for (int32_t tile = 0; ..." -> "int32_t tile = 0;", "for (; ..."
+    const size_t open = loop.text.find('('), end = loop.text.find(';');
+    const std::string declaration = loop.text.substr(open + 1, end - open);
+    (*body)[k].text = loop.text.substr(0, open + 1) + loop.text.substr(end);
+    body->insert(body->begin() + static_cast<std::ptrdiff_t>(k), Node::Plain({declaration}));
+    ++k;
+  }
+}
+
 }  // namespace
 
 pipes::Plan PlanGroups(const Emitter& e, std::vector<Node> body, const pipes::Vocabulary& vocabulary,
                        const std::string& where, const Dealing& dealing) {
-  if (!dealing.groups.dealt) return PlanSyncs(body, vocabulary, where);
+  if (!dealing.groups.dealt) {
+    pipes::Plan plan = PlanSyncs(body, vocabulary, where);
+    DeclareCounters(&plan.body);
+    return plan;
+  }
   const IGraph& graph = e.plan().graph();
   const int64_t turns = CeilDiv(graph->num_groups, dealing.groups.blocks);
   const bool overlaps = dealing.overlaps && KeepsPlaces(body, DramOf(graph));

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "codegen/attributes.h"
 #include "codegen/tiles/lines.h"
 
 namespace uir::codegen::tiles {
@@ -217,11 +218,34 @@ void Emitter::End() {
   bodies_.back().push_back(pipes::Node::Group(where_iop_, std::move(body)));
 }
 
+std::string Emitter::HeadOf(const Loop& loop, const std::string& text) {
+  const int64_t ahead = AheadOf(loop);
+  if (!IsDealt(loop) && ahead == 0) return ForText(text, "0", std::to_string(loop->extent));
+  const int64_t units = plan_->graph()->num_groups * plan_->graph()->num_units;
+  Affine tile = Affine::Var("pid") + Affine::Constant(ahead * units);
+  if (!tiles_.empty()) tile = tile + Affine::Var(tiles_).Scale(units);
+  if (ahead > 0) {
+    facts_.back() = tile;
+    return "if (" + scope_.Text(tile) + " < " + groups_ + ")";
+  }
+  tiles_ = std::string(loop->var);
+  tile = tile + Affine::Var(tiles_).Scale(units);
+  facts_.back() = tile;
+  // the last comparison is with a tile beyond the last one
+  scope_.Bind(tiles_, text, {0, loop->extent});
+  return "for (" + std::string(scope_.Wide(tile) ? "int64_t " : "int32_t ") + text + " = 0; " + scope_.Text(tile) +
+         " < " + groups_ + "; ++" + text + ")";
+}
+
 void Emitter::Enter(const Loop& loop) {
   std::string name(loop->var), text = names_->Fresh(name);
-  headers_.push_back(ForText(text, "0", std::to_string(loop->extent)));
+  facts_.emplace_back(std::nullopt);
+  headers_.push_back(HeadOf(loop, text));
   Range range{0, std::max<int64_t>(loop->extent - 1, 0)};
   scope_.Bind(name, text, range);
+  if (const std::optional<Affine>& tile = facts_.back()) {
+    scope_.BindMost(*tile, plan_->graph()->groups.value() - Affine::Constant(1));
+  }
   every_scope_.Bind(name, text, range);
   bodies_.emplace_back();
   bounds_.emplace_back();
@@ -232,7 +256,12 @@ void Emitter::Leave(const Loop& loop) {
   bodies_.pop_back();
   bounds_.pop_back();
   bodies_.back().push_back(pipes::Node::Loop(std::string(loop->var), headers_.back(), loop->extent, std::move(body)));
+  bodies_.back().back().fewer = IsDealt(loop);
+  bodies_.back().back().optional = AheadOf(loop) > 0;
   headers_.pop_back();
+  if (facts_.back()) scope_.Unbind();
+  facts_.pop_back();
+  if (IsDealt(loop)) tiles_.clear();
   scope_.Unbind(std::string(loop->var));
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -155,11 +156,18 @@ class Emitter {
   int position_ = 0;
 
  private:
+  /*! \brief What stands before the braces of a loop; `text`: its variable's. */
+  std::string HeadOf(const Loop& loop, const std::string& text);
+
+  /*! \brief The variable of the loop over a unit's tiles, where the graph has one. */
+  std::string tiles_;
   /*! \brief The body that grows and those around it; the paragraph is the last. */
   std::vector<std::vector<pipes::Node>> bodies_{1};
   /*! \brief Names of bounds by their text, for every open body. */
   std::vector<std::map<std::string, std::string>> bounds_{1};
   std::vector<std::string> headers_;
+  /*! \brief Of every open loop the tile that there is in its rounds, where it has one. */
+  std::vector<std::optional<Affine>> facts_;
   std::vector<std::string> notes_;
 };
 

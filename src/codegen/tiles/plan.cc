@@ -12,6 +12,7 @@
 
 #include "base/attrs.h"
 #include "base/rounding.h"
+#include "codegen/attributes.h"
 #include "codegen/error.h"
 
 namespace uir::codegen::tiles {
@@ -31,10 +32,17 @@ bool IsLoad(const Use& use) {
   return use.write && use.iop->op == "move" && use.iop->sources[0]->pointer->level == "dram";
 }
 
+/*! \brief How many loops there are around a use, but for those that are for tiles of later rounds. */
+size_t Staged(const Use& use) {
+  size_t depth = use.loops.size();
+  while (depth > 0 && AheadOf(use.loops[depth - 1]) > 0) --depth;
+  return depth;
+}
+
 /*! \brief Whether the target of a load in a loop of several stages is at the place of a later iteration. */
 bool RunsAhead(const Use& use) {
-  if (use.loops.empty()) return false;
-  const Loop& loop = use.loops.back();
+  if (Staged(use) == 0) return false;
+  const Loop& loop = use.loops[Staged(use) - 1];
   const auto count = AttrOr<int64_t>(loop->attrs, "stages", 0);
   if (count == 0) return false;
   for (const Term& term : use.slice->offset->terms) {
@@ -157,7 +165,8 @@ void Plan::FindAhead() {
   for (const Use& use : uses_) {
     if (IsLoad(use) && RunsAhead(use)) {
       ahead_.insert(use.slice.get());
-      loops[use.pointer()] = std::vector<int>(use.path.begin(), use.path.end() - 1);
+      loops[use.pointer()] =
+          std::vector<int>(use.path.begin(), use.path.begin() + static_cast<std::ptrdiff_t>(Staged(use)));
     }
   }
   for (const Use& use : uses_) {

@@ -341,3 +341,23 @@ def test_what_no_device_has_is_refused():
         plan(op("DMA", [at(0, 8)]))
     with pytest.raises(CodegenError, match="no device has the syncs named toaster"):
         plan(op("V"), vocabulary="toaster")
+
+
+def test_syncs_of_what_may_be_left_out_order_nothing_else():
+    """The flag inside of the part tells of the load before too, but at the last iteration it is not there.
+
+    A load into the other place, which its own pipe then changes, stands under a condition; what is computed
+    with is loaded outside of it.
+    """
+    body = [
+        load(at(0, 32), at(32 * K, 32, "x")),
+        {
+            **loop("o", 1, load(at(64, 32), at(32 * K, 32, "z")), compute(at(96, 32), at(64, 32))),
+            "optional": True,
+        },
+        compute(at(32, 32), at(0, 32)),
+    ]
+    always = syncs(lines(plan(loop("k", 9, body[0], {**body[1], "optional": False}, body[2]))))
+    perhaps = syncs(lines(plan(loop("k", 9, *body))))
+    waits = [sum(line.startswith("wait MTE2_V") for line in text) for text in (always, perhaps)]
+    assert waits[0] < waits[1], (always, perhaps)

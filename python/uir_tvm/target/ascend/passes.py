@@ -19,6 +19,7 @@ PASSES: Mapping[str, str] = {
     "promote": "temporary memory belongs into the UB of the core that has it to itself",
     "fold_operands": "cube cores take fp16 and bf16 as they are: no cast on vector cores before them",
     "dead": "what nobody reads takes room of the UB, and with it the second buffer",
+    "deal_groups": "what all tiles of a core share is loaded once, and the next tile beside this one",
     "hoist": "a broadcast or a load inside of a loop takes its start in every iteration",
     "peel_tails": "masked rows are repeats of their own, or scalar work; full tiles are one instruction",
     "align_rows": "vector instructions and transfers take rows from blocks of 32 bytes on",

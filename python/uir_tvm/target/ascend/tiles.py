@@ -23,7 +23,6 @@ TILES = TileSpace(
     sets=(1,),
     transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
     stages=2,
-    open_turns=3,
     walkers=16,
     even=True,
 )
