@@ -24,6 +24,8 @@ from .errors import QuantizationError
 
 #: Annotation of blocks of a kernel: of that which unpacks a weight, and of the product that reads it.
 UNPACKED = "uir.unpacked"
+#: Annotation of blocks that lay out by places of groups what such a product reads; its recipe places them.
+BY_PLACE = "uir.by_place"
 #: Element types of scales, offsets and what is computed of them.
 FLOATS = ("float16", "float32")
 #: Element types of the values.

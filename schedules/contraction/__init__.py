@@ -27,6 +27,7 @@ from uir_tvm.schedule.row_chain import (
 from uir_tvm.schedule.smaller import shrink_of, smaller_product
 from uir_tvm.schedule.tile_facts import product_groups
 from uir_tvm.schedules.contraction.packed_product import is_packed, packed_product
+from uir_tvm.schedules.contraction.place_major_product import is_place_major, one_row, place_major_product
 from uir_tvm.schedules.contraction.shared_product import has_tile, is_alone, share_product, space_for
 from uir_tvm.schedules.demo import from_relax
 
@@ -40,6 +41,8 @@ LEAST_CHUNK, MOST_CHUNK = 16, 256
 def matches(sch: Schedule) -> bool:
     """One reduction, and it multiplies and adds two operands over one variable, or unpacks one of them."""
     reductions = reduction_blocks(sch)
+    if is_place_major(sch):
+        return True
     return len(reductions) == 1 and (_is_product(reductions[0]) or is_packed(sch))
 
 
@@ -56,6 +59,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     """
     prepare(sch)
     root = output_blocks(sch)[-1]
+    if is_place_major(sch):
+        place_major_product(sch, hw, root, decisions)
+        return
     (product,) = reduction_blocks(sch)
     if math.prod(root.spatial) != math.prod(product.spatial) or len(root.spatial) < 2:
         raise RecipeError(
@@ -152,4 +158,5 @@ RECIPE = Recipe(
     example,
     reason="Tiles of both operands are used many times, on the matrix unit where there is one.",
     forms=({}, {"staged": (0,)}),
+    apart=one_row,
 )

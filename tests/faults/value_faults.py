@@ -115,6 +115,7 @@ SLIPS: Mapping[str, Mapping[str, str]] = {
         "sqrt": "rsqrt", "rsqrt": "sqrt", "recip": "neg", "abs": "neg", "neg": "abs", "sin": "cos",
         "cos": "sin", "tanh": "sigmoid", "erf": "tanh", "sigmoid": "tanh", "relu": "abs", "floor": "ceil",
         "ceil": "floor", "round": "trunc", "trunc": "round", "copy": "neg", "pows": "muls",
+        "ands": "adds", "shls": "muls", "shrs": "shls",
         "isnan": "isinf", "isinf": "isfinite", "isfinite": "isnan",
     },
     "compare": {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq"},

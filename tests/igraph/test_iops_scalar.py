@@ -135,11 +135,21 @@ def test_integers_wrap_and_powers_of_integers_are_exact() -> None:
     assert evaluate(UNARY["pows"], "int64", [base], [-1]).tolist() == [0, 0, -1, 0, 1, 0, 0]
 
 
+def test_shifts_by_the_width_or_more_shift_everything_out() -> None:
+    x = np.array([-7, 7], np.int8)
+    assert evaluate(UNARY["shls"], "int8", [x], [8]).tolist() == [0, 0]
+    assert evaluate(UNARY["shrs"], "int8", [x], [8]).tolist() == [-1, 0]
+    assert evaluate(UNARY["shrs"], "uint8", [x.view(np.uint8)], [9]).tolist() == [0, 0]
+
+
 def test_bits_and_comparisons() -> None:
     a, b = np.array([0b1100, 5], np.uint8), np.array([0b1010, 1], np.uint8)
     assert evaluate(BINARY["and"], "uint8", [a, b]).tolist() == [0b1000, 1]
     assert evaluate(BINARY["xor"], "uint8", [a, b]).tolist() == [0b0110, 4]
     assert evaluate(BINARY["shl"], "uint8", [a, b[1:].repeat(2)]).tolist() == [0b11000, 10]
+    assert evaluate(UNARY["ands"], "uint8", [a], [6]).tolist() == [0b0100, 4]
+    assert evaluate(UNARY["shls"], "uint8", [a], [5]).tolist() == [0b10000000, 0b10100000]
+    assert evaluate(UNARY["shrs"], "uint8", [a], [2]).tolist() == [0b11, 1]
     assert evaluate(UNARY["not"], "bool", [np.array([True, False])]).tolist() == [False, True]
     nan = np.float32([np.nan, 1])
     for name, wanted in {"eq": 1, "ne": 0, "lt": 0, "le": 1, "gt": 0, "ge": 1}.items():

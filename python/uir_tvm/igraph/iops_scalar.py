@@ -152,6 +152,21 @@ def floordiv(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y)
 
 
+def shift_left(x: np.ndarray, n: Any) -> np.ndarray:
+    """x << n; by its width or more, or by a negative number, everything is shifted out."""
+    return np.left_shift(x, n) if 0 <= n < 8 * x.dtype.itemsize else np.zeros_like(x)
+
+
+def shift_right(x: np.ndarray, n: Any) -> np.ndarray:
+    """x >> n, where all that is shifted out leaves copies of the sign."""
+    inside = 0 <= n < 8 * x.dtype.itemsize
+    return (
+        np.right_shift(x, n if inside else x.dtype.type(8 * x.dtype.itemsize - 1))
+        if (inside or x.dtype.kind == "i")
+        else np.zeros_like(x)
+    )
+
+
 def round_half_away(x: np.ndarray) -> np.ndarray:
     """The nearest integer, halves away from zero, as C's ``round``."""
     whole = np.trunc(x)
@@ -169,8 +184,8 @@ def _table(*rows: Scalar) -> dict[str, Scalar]:
 
 
 # fmt: off
-#: Unary functions; ``divs`` and ``pows`` take their parameter on the right, ``rsubs`` and ``rdivs`` on the
-#: left; ``round`` takes halves to even.
+#: Unary functions; ``divs``, ``pows``, ``shls`` and ``shrs`` take their parameter on the right, ``rsubs`` and
+#: ``rdivs`` on the left; ``round`` takes halves to even.
 UNARY: dict[str, Scalar] = _table(
     Scalar("copy", lambda x: x, ANY, work="convert", exact=True, residue=lambda x: x),
     Scalar("adds", lambda x, p: x + p, NUMBER, 1, work="add", exact=True, residue=field.add),
@@ -184,6 +199,9 @@ UNARY: dict[str, Scalar] = _table(
            residue=lambda x, p: field.sub(p, x)),
     Scalar("rdivs", lambda x, p: p / x, FLOAT, 1, work="divide", exact=True,
            residue=lambda x, p: field.div(p, x)),
+    Scalar("ands", lambda x, p: x & p, INTEGER, 1, work="logic", exact=True),
+    Scalar("shls", shift_left, INTEGER, 1, work="logic", exact=True),
+    Scalar("shrs", shift_right, INTEGER, 1, work="logic", exact=True),
     Scalar("exp", np.exp, wide=True, work="transcendental",
            calls=("exp",), residue=lambda x: field.exponential("exp", x)),
     Scalar("exp2", np.exp2, wide=True, work="transcendental",
@@ -253,11 +271,14 @@ BINARY: dict[str, Scalar] = _table(
     Scalar("pow", power, NUMBER, wide=True, work="transcendental", scalar_forms=("pows", None),
            calls=("pow",)),
     Scalar("atan2", np.arctan2, wide=True, work="transcendental", calls=("atan2",)),
-    Scalar("and", np.bitwise_and, BITS, work="logic", exact=True, calls=("bitwise_and",), node="BitwiseAnd"),
+    Scalar("and", np.bitwise_and, BITS, work="logic", exact=True, scalar_forms=("ands", "ands"),
+           calls=("bitwise_and",), node="BitwiseAnd"),
     Scalar("or", np.bitwise_or, BITS, work="logic", exact=True, calls=("bitwise_or",), node="BitwiseOr"),
     Scalar("xor", np.bitwise_xor, BITS, work="logic", exact=True, calls=("bitwise_xor",), node="BitwiseXor"),
-    Scalar("shl", np.left_shift, INTEGER, work="logic", calls=("shift_left",), node="LShift"),
-    Scalar("shr", np.right_shift, INTEGER, work="logic", calls=("shift_right",), node="RShift"),
+    Scalar("shl", np.left_shift, INTEGER, work="logic", scalar_forms=("shls", None),
+           calls=("shift_left",), node="LShift"),
+    Scalar("shr", np.right_shift, INTEGER, work="logic", scalar_forms=("shrs", None),
+           calls=("shift_right",), node="RShift"),
 )
 
 #: Comparisons; false where an operand is NaN, but for ``ne``.

@@ -16,6 +16,7 @@ from ..library.library_tables import LibraryTable
 from ..library.quantized_attrs import QuantizedMatmulAttrs, pack_quantized
 from ..quantized import UNPACKED, Packing
 from .op_kinds import PACKED_PRODUCT, QUANTIZED_PRODUCT
+from .place_major import place_major, place_major_te
 from .program import Op, Program, Quantized, Value, View
 from .quantized_weights import product_packing
 
@@ -43,10 +44,14 @@ def unpack_products(program: Program, table: LibraryTable) -> None:
     """Products with quantised tensors as kernels of ours, where the library has none.
 
     Before: quantized_matmul(x[b, m, k], codes, ...).  After: packed_product(x[b * m, k], codes, ...), where
-    that is a view of x; else its matrices stay apart.
+    that is a view of x; else its matrices stay apart.  Constant codes are stored by place where the target
+    wants that.
     """
-    if QUANTIZED_PRODUCT in table.functions:
-        return
+    if QUANTIZED_PRODUCT not in table.functions:
+        _unpack_products(program, table, {})
+
+
+def _unpack_products(program: Program, table: LibraryTable, stored: dict[Value, Value]) -> None:
     for index, op in enumerate(program.ops):
         if op.name != QUANTIZED_PRODUCT:
             continue
@@ -57,8 +62,15 @@ def unpack_products(program: Program, table: LibraryTable) -> None:
             copy = program.add_op("copy", [x], x.shape, x.base.dtype)
             program.ops[index : index + 1] = [copy, op]
             op.operands[0] = copy.result.view()
-            return unpack_products(program, table)
-        attributes = {"packing": product_packing(op.call), "dtype": op.result.dtype}
+            return _unpack_products(program, table, stored)
+        packing, codes = product_packing(op.call), parts[0].base
+        by_place = table.place_major and codes.constant is not None and parts[0].layout == codes.view().layout
+        if by_place:
+            if codes not in stored:
+                array = place_major(codes.array, packing)
+                stored[codes] = program.constant(array, f"{codes.name}_by_place")
+            parts[0] = stored[codes].view()
+        attributes = {"packing": packing, "dtype": op.result.dtype, "by_place": by_place}
         shape = (rows, op.shape[-1])
         made = program.add_op(
             PACKED_PRODUCT, [flat, *parts], shape, op.result.dtype, attributes=attributes, hint=op.result.name
@@ -72,9 +84,10 @@ def legalize_packed(builder: relax.BlockBuilder, op: Op, operands: Sequence[tvm.
     """The product's function: groups are axes of their own, so that every index is affine."""
     packing: Packing = op.attrs["packing"]
     dtype = op.attrs["dtype"]
+    definition = place_major_te if op.attrs["by_place"] else packed_product_te
 
     def product(x: Any, codes: Any, scales: Any, offsets: Any = None) -> Any:
-        return packed_product_te(x, codes, scales, offsets, packing, dtype)
+        return definition(x, codes, scales, offsets, packing, dtype)
 
     return builder.emit_te(product, *operands, primfunc_name_hint="packed_product")
 

@@ -92,6 +92,9 @@ class LibraryTable:
     contracted_innermost : bool
         Whether kernels of ours, which compute the products that it does not take, want constant operands
         stored with the contracted side innermost (`kernel_graph.weights`).
+    place_major : bool
+        Whether kernels that unpack constant weights want the codes of one place of all groups side by side
+        (`kernel_graph.place_major`).
     """
 
     functions: Mapping[str, str]
@@ -110,6 +113,7 @@ class LibraryTable:
     scales: bool = True
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     contracted_innermost: bool = False
+    place_major: bool = False
     unpacks: frozenset[str] = frozenset()
     rounds: bool = False
     rounds_not: str = "the target has no library"

@@ -11,7 +11,8 @@ After::
     binary.sub t[0; (4,32); (32,1)], t[0; (4,32); (32,1)], m[0; (4,32); (1,0)]
 
 A device says in figures of its hardware model, `spread_<dtype>`, which binary functions take such an operand
-at no cost.  One operand of an iOp at most is read so.
+at no cost, and in `spread_col_<dtype>` which take a row for all rows alone.  One operand of an iOp at most is
+read so.
 
 Exact: every reader of the broadcast value reads it alone, over the very same elements, in the same run of the
 same loops, and what was broadcast still holds its elements there.
@@ -33,9 +34,9 @@ def run(graph: IGraph) -> IGraph:
     """The graph without broadcasts that all their readers can do without; itself where there are none."""
     figures = graph.hardware.figures
     names = {
-        str(key).removeprefix("spread_"): set(str(value).split())
-        for key, value in figures.items()
-        if str(key).startswith("spread_")
+        key.removeprefix("spread_"): set(str(value).split())
+        for key, value in ((str(key), value) for key, value in figures.items())
+        if key.startswith("spread_")
     }
     if not names:
         return graph
@@ -70,7 +71,9 @@ def _can_read(facts: GraphFacts, flow: Flow, position: int, use: Use, names: dic
     """Whether a reader of a broadcast value can read what was broadcast."""
     broadcast, reader = facts.steps[position], facts.steps[use.access.position]
     iop, piece = reader.iop, use.access.slice
-    if not use.sole or spec_of(iop).names is not BINARY or str(iop.name) not in names.get(str(iop.dtype), ()):
+    dtype, axis = str(iop.dtype), str(broadcast.iop.attrs["axis"])
+    taken = names.get(dtype, set()) | names.get(f"{axis}_{dtype}", set())
+    if not use.sole or spec_of(iop).names is not BINARY or str(iop.name) not in taken:
         return False
     if [str(n.var) for n in broadcast.loops] != [str(n.var) for n in reader.loops]:
         return False

@@ -220,7 +220,8 @@ def _constant_operand(site: Site) -> IOp | None:
         value = site.constant(k)
         # of two zeros max and min may give either, and a constant NaN is a limit to none of the scalar forms
         doubtful = value is not None and row.either_zero and site.kind == "float" and value == 0
-        if value is not None and not is_nan(value) and not doubtful:
+        takes = site.kind in UNARY[forms[1 - k]].kinds
+        if takes and value is not None and not is_nan(value) and not doubtful:
             return site.unary(forms[1 - k], iop.sources[1 - k], value)
     return None
 

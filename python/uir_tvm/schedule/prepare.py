@@ -13,6 +13,7 @@ import math
 from tvm.ir import TensorLoad
 from tvm.s_tir import Schedule
 
+from ..quantized import BY_PLACE
 from .blocks import BlockInfo, collect, leaf_blocks, param_names
 from .transaction import refused_by_tvm
 
@@ -37,7 +38,12 @@ def inline_producers(sch: Schedule, any_size: bool = False) -> None:
     while True:
         outputs, blocks = param_names(sch), leaf_blocks(sch)
         candidates = [
-            b for b in blocks if b.is_injective and b.name not in refused and not b.writes_any(outputs)
+            b
+            for b in blocks
+            if b.is_injective
+            and b.name not in refused
+            and not b.writes_any(outputs)
+            and BY_PLACE not in dict(b.stmt.annotations)
         ]
         block = next((b for b in candidates if _worth_inlining(sch, b, blocks, any_size)), None)
         if block is None:

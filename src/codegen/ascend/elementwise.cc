@@ -64,9 +64,22 @@ Value ByteBits(Program& p, const std::string& name, const std::string& dtype, Va
   return stored(made);
 }
 
+//! \brief Bits of pairs of bytes under a mask, or what a shift to the right leaves of bytes without a sign; id -1 for
+//! other functions.
+Value PairedBits(Program& p, const std::string& name, const std::string& dtype, Value x, int64_t c) {
+  auto masked = [&p](Value words, int64_t mask) {
+    return p.Bits("And", words, p.Fill("int16", IntLiteral(static_cast<int16_t>((mask & 0xff) * 0x101), "int16_t")));
+  };
+  if (name == "ands") return p.View(masked(p.View(x, "int16"), c), dtype);
+  if (name != "shrs" || dtype != "uint8" || c <= 0 || c > 7) return {-1};
+  Value words = p.View(p.Shr(p.View(x, "uint16"), static_cast<int>(c)), "int16");
+  return p.View(masked(words, 0xff >> c), dtype);
+}
+
 /*! \brief Which functions of 8-bit integers stay in range. */
 bool StaysInRange(const std::string& name) {
-  static const std::set<std::string> names = {"max", "min", "sign", "relu", "mod", "truncmod", "shr", "maxs", "mins"};
+  static const std::set<std::string> names = {"max", "min",  "sign", "relu", "mod", "truncmod",
+                                              "shr", "shrs", "ands", "maxs", "mins"};
   return names.count(name) > 0;
 }
 
@@ -94,6 +107,8 @@ Value Computed(Program& p, const std::string& name, const std::string& dtype, Va
   if (IsByte(dtype)) {
     if (name == "not" || name == "and" || name == "or" || name == "xor") return ByteBits(p, name, dtype, x, y, pairs);
     if (dtype == "bool") return {-1};
+    Value bits = unary && pairs ? PairedBits(p, name, dtype, x, whole) : Value{-1};
+    if (bits.id >= 0) return bits;
     Value made = unary ? IntUnary(p, name, Widen8(p, x), whole) : IntBinary(p, name, Widen8(p, x), Widen8(p, y));
     if (made.id < 0) return made;
     return Narrow8(p, made, dtype, StaysInRange(name));

@@ -123,6 +123,10 @@ Value IntUnary(Program& p, const std::string& name, Value x, int64_t c) {
   if (name == "sign") return p.ScalarInt("Maxs", p.ScalarInt("Mins", x, 1), -1);
   if (name == "not") return p.BitNot(x);
   if (name == "pows") return IntPower(p, x, c);
+  if (name == "ands") return p.Bits("And", x, Constant(p, x, c));
+  const bool inside = 0 <= c && c < WidthOf(p, x);
+  if (name == "shls") return inside ? p.Shl(x, static_cast<int>(c)) : Constant(p, x, 0);
+  if (name == "shrs") return inside ? p.Shr(x, static_cast<int>(c)) : SignMask(p, x);
   return {-1};
 }
 

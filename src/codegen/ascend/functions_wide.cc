@@ -145,6 +145,8 @@ Value WideConstant(Program& p, int64_t number) {
 Value WideUnary(Program& p, const std::string& name, Value x, int64_t c) {
   if (name == "not") return p.BitNot(x);
   if (name == "subs") return WideBinary(p, "sub", x, WideConstant(p, c));
+  if (name == "ands" || name == "shls" || name == "shrs")
+    return WideBinary(p, name.substr(0, name.size() - 1), x, WideConstant(p, c));
   Wide wide = Split(p, x);
   Value sign = p.Shr(wide.high, 31);
   if (name == "adds") return Join(p, Sum(p, wide, WideOf(p, c)));

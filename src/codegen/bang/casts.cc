@@ -51,7 +51,7 @@ void EmitCast(Emitter& e, const IOp& iop) {
     return;
   }
   auto vector = [](const std::string& dtype) { return IsFloat(dtype) || IsByte(dtype) || IsWord(dtype); };
-  Program p(e.platform());
+  Program p(e.platform(), false, InPairs(target));
   if ((IsFloat(from) && vector(to)) || (IsFloat(to) && vector(from))) {
     Value x = p.Input(0, from);
     Value made = IsFloat(from) ? FromFloat(p, x, to, round) : p.Float(x);

@@ -46,8 +46,8 @@ bool IsCentred(const std::vector<IOp>& chain, size_t at) {
 const tiles::ChainRules kChains = {HasValue, Repeats, TakesColumn, IsOfUse, 256};
 
 void EmitChain(Emitter& e, const std::vector<IOp>& chain) {
-  Program p = ProgramFor(e);
   const ISlice& target = chain.back()->targets[0];
+  Program p = ProgramFor(e, target);
   std::vector<Tile> tiles = {e.TileOf(target)};
   auto input = [&](const ISlice& source, bool column) {
     int operand = static_cast<int>(tiles.size()) - 1;

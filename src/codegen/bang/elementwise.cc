@@ -55,6 +55,65 @@ bool EndsNarrow(const Emitter& e) {
   return writes;
 }
 
+/*! \brief Whether an iOp takes bits of bytes, which vectors of words do. */
+bool HasByteBits(const IOp& iop) {
+  if (iop->op != "unary" || iop->dtype != "uint8" || !InPairs(iop->targets[0])) return false;
+  if (iop->name == "ands") return true;
+  const int64_t param = AsInt(ParamOf(iop));
+  return iop->name == "shrs" && 0 < param && param < 8;
+}
+
+Value ByteBitsOf(Program& p, const IOp& iop, Value x) {
+  const int64_t param = AsInt(ParamOf(iop));
+  return iop->name == "ands" ? p.ByteBits(x, param, 0) : p.ByteBits(x, 0xff, static_cast<int>(param));
+}
+
+/*! \brief Whether a slice shows one row for all rows (pass `fold_broadcast`). */
+bool IsSpread(const ISlice& slice) { return slice->rows > 1 && slice->row_stride == 0 && slice->cols > 1; }
+
+/*! \brief A sum or product of fp32 with a row for all rows: functions that repeat it, or row by row beside gaps. */
+void EmitCycled(Emitter& e, const IOp& iop) {
+  const int row_operand = IsSpread(iop->sources[0]) ? 0 : 1;
+  Tile to = e.TileOf(iop->targets[0]), whole = e.TileOf(iop->sources[1 - row_operand]);
+  Tile row = e.TileOf(iop->sources[row_operand]);
+  const std::string name(iop->name);
+  if (!to.RowsDense() || !whole.RowsDense() || row.col_stride != 1) {
+    Tile repeated = e.Work("fp32", to.rows, to.cols);
+    repeated.box = to.box;
+    Tile one = row;
+    one.rows = 1;
+    BroadcastTile(e, repeated, one, "col");
+    BinaryTile(e, name, to, whole, repeated);
+    return;
+  }
+  const Box& box = to.box;
+  const std::vector<pipes::Region> regions = {Writes(to), Reads(whole), Reads(row)};
+  const bool first = box.row_begin.Constant() && box.row_begin.range.low == 0;
+  if (to.Dense() && whole.Dense() && box.AllCols(to.cols) && first) {
+    const Bound count = box.row_end * to.cols;
+    if (count.range.high <= 0) return;
+    const std::string call =
+        Table().Call(e.where(), "__bang_cycle_" + name, "count", {"float"},
+                     {e.At(to), e.At(whole), e.At(row), count.text, std::to_string(to.cols)}, e.platform());
+    std::vector<std::string> lines = {call + ";"};
+    if (count.range.low <= 0) lines = tiles::Under("if (" + box.row_end.text + " > 0)", lines);
+    e.Do("COMPUTE", lines, regions);
+    return;
+  }
+  const Bound count = box.col_end - box.col_begin;
+  if (count.range.high <= 0) return;
+  const std::string at = e.Fresh("r"), begin = box.col_begin.text;
+  auto place = [&](const Tile& tile) {
+    return e.At(tile, tiles::PlusText(tiles::TimesText(at, tile.row_stride), begin));
+  };
+  const std::string call =
+      Table().Call(e.where(), "__bang_" + name, "count", {"float"},
+                   {place(to), place(whole), e.At(row, begin == "0" ? "" : begin), count.text}, e.platform());
+  std::vector<std::string> lines = {call + ";"};
+  if (count.range.low <= 0) lines = tiles::Under("if (" + count.text + " > 0)", lines);
+  e.Do("COMPUTE", OverRows(at, box, lines), regions);
+}
+
 /*! \brief An operand, with what is known of it. */
 Value InputOf(const Emitter& e, Program& p, const IOp& iop, int operand) {
   Value x = p.Input(operand, std::string(iop->sources[operand]->pointer->dtype));
@@ -64,18 +123,28 @@ Value InputOf(const Emitter& e, Program& p, const IOp& iop, int operand) {
 
 }  // namespace
 
-Program ProgramFor(const Emitter& e) { return Program(e.platform(), EndsNarrow(e)); }
+bool InPairs(const ISlice& target) {
+  bool whole = !target->col_begin && !target->col_end;
+  return whole && (target->cols == 1 ? target->row_stride == 1 && target->rows % 2 == 0 && BoxText(target).empty()
+                                     : target->cols % 2 == 0);
+}
+
+Program ProgramFor(const Emitter& e, const ISlice& target) {
+  return Program(e.platform(), EndsNarrow(e), InPairs(target));
+}
 
 bool HasValue(const IOp& iop) {
   const std::string name(iop->name);
+  if (HasByteBits(iop)) return true;
   if (!IsFloat(std::string(iop->dtype))) return false;
-  if (iop->op == "cast") return IsFloat(name) && name != iop->dtype;
+  if (iop->op == "cast") return (IsFloat(name) || name == "uint8") && name != iop->dtype;
   if (iop->op == "unary") return tiles::HasFloatUnary(name) && iop->targets[0]->pointer->dtype != "bool";
   return iop->op == "binary" && tiles::HasFloatBinary(name);
 }
 
 Value ValueOf(Program& p, const IOp& iop, const std::vector<Value>& sources) {
   const std::string dtype(iop->dtype), name(iop->name);
+  if (HasByteBits(iop)) return ByteBitsOf(p, iop, sources[0]);
   if (iop->op == "cast") return FromFloat(p, sources[0], dtype, RoundOf(iop));
   Value second = sources.size() > 1 ? sources[1] : Value{-1};
   return FloatOf(p, name, dtype, sources[0], second, iop->op == "unary" ? AsDouble(ParamOf(iop)) : 0);
@@ -90,8 +159,13 @@ void EmitUnary(Emitter& e, const IOp& iop) {
     return;
   }
   ffi::Any param = ParamOf(iop);
+  if (HasByteBits(iop)) {
+    Program p = ProgramFor(e, target);
+    RunProgram(e, p, ByteBitsOf(p, iop, p.Input(0, dtype)), target, {source});
+    return;
+  }
   if (IsFloat(dtype)) {
-    Program p = ProgramFor(e);
+    Program p = ProgramFor(e, target);
     Value made = FloatOf(p, name, dtype, InputOf(e, p, iop, 0), {-1}, AsDouble(param));
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, target, {source});
@@ -109,8 +183,9 @@ void EmitBinary(Emitter& e, const IOp& iop) {
     e.Refuse("A core of an MLU raises integers to constant powers only.", "unary.pows", "",
              "run this operator on the host");
   }
+  if (IsSpread(iop->sources[0]) || IsSpread(iop->sources[1])) return EmitCycled(e, iop);
   if (IsFloat(dtype)) {
-    Program p = ProgramFor(e);
+    Program p = ProgramFor(e, iop->targets[0]);
     Value x = InputOf(e, p, iop, 0);
     bool one =
         iop->sources[0]->pointer->name == iop->sources[1]->pointer->name && SamePlace(iop->sources[0], iop->sources[1]);

@@ -10,8 +10,10 @@
 
 namespace uir::codegen::bang {
 
-/*! \brief An empty program for what is printed. */
-Program ProgramFor(const Emitter& e);
+/*! \brief An empty program for what is printed to a target. */
+Program ProgramFor(const Emitter& e, const ISlice& target);
+/*! \brief Whether elements of a target come in even numbers, so that bytes may be worked on in pairs. */
+bool InPairs(const ISlice& target);
 /*! \brief Whether an iOp gives floats of floats, element by element, and has a value. */
 bool HasValue(const IOp& iop);
 /*! \brief An element of such an iOp's target, of the elements of its sources. */

@@ -71,6 +71,14 @@ std::vector<std::string> IntUnary(const std::string& dtype, const std::string& n
   if (name == "maxs") return chosen(">");
   if (name == "mins") return chosen("<");
   if (name == "neg") return made(minus);
+  if (name == "ands") return made("(" + type.name + ")(" + x + " & " + c + ")");
+  if (name == "shls" || name == "shrs") {
+    const bool inside = 0 <= param && param < type.bits, left = name == "shls";
+    if (!inside && (left || !type.is_signed)) return made("(" + type.name + ")0");
+    const std::string by = std::to_string(inside ? param : type.bits - 1);
+    return made("(" + type.name + ")(" + (left ? "(" + type.wide + ")" : std::string()) + x + (left ? " << " : " >> ") +
+                by + ")");
+  }
   if (name == "abs") return made(type.is_signed ? x + " < 0 ? " + minus + " : " + x : x);
   if (name == "relu") return made(x + " > 0 ? " + x + " : (" + type.name + ")0");
   if (name == "sign") return made("(" + type.name + ")((" + x + " > 0) - (" + x + " < 0))");

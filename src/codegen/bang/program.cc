@@ -25,6 +25,12 @@ std::string Lower(const std::string& mode) {
   return text;
 }
 
+/*! \brief Two digits of a byte. */
+std::string Hex(int64_t byte) {
+  const char digits[] = "0123456789abcdef";
+  return {digits[byte >> 4 & 15], digits[byte & 15]};
+}
+
 /*! \brief Suffix of a conversion by a rounding mode. */
 std::string Suffix(const std::string& mode) {
   static const std::map<std::string, std::string> table = {{"RINT", "rn"},  {"FLOOR", "dn"}, {"CEIL", "up"},
@@ -62,6 +68,7 @@ Value Program::WithNumber(const std::string& api, Value x, const std::string& li
   step.args = {x.id};
   step.literal = literal;
   step.per = steps_[x.id].per;
+  step.pack = steps_[x.id].pack;
   step.column = steps_[x.id].column;
   return Append(step);
 }
@@ -126,9 +133,30 @@ Value Program::Scalar(const std::string& api, Value x, double number) {
   return WithNumber(api, x, literal);
 }
 
+// there is no conversion of bytes without a sign: 128 less is a byte with one.  There are no shifts of vectors: a
+// shifted byte is a multiple of a power of two
+Value Program::FloatOfByte(Value x, bool highest, int shift) {
+  if (!highest) return shift > 0 ? Muls(Float(View(x, "int8")), std::ldexp(1.0, -shift)) : Float(View(x, "int8"));
+  Value low = Float(View(WithNumber("bxor_scalar", View(x, "int16"), "static_cast<int16_t>(0x8080)"), "int8"));
+  return Adds(shift > 0 ? Muls(low, std::ldexp(1.0, -shift)) : low, std::ldexp(128.0, -shift));
+}
+
+Value Program::ByteBits(Value x, int64_t mask, int shift) {
+  const int64_t kept = mask & 0xff & (0xff << shift);
+  const std::string literal = "static_cast<int16_t>(0x" + Hex(kept) + Hex(kept) + ")";
+  Value bytes = View(WithNumber("band_scalar", View(x, "int16"), literal), "uint8");
+  Value number = FloatOfByte(bytes, kept >= 128, shift);
+  if (shift > 0) bytes = Stored(number, "uint8");
+  floats_[bytes.id] = number;
+  return bytes;
+}
+
 Value Program::Float(Value x) {
   const std::string dtype = DtypeOf(x);
   if (dtype == "fp32") return x;
+  auto known = floats_.find(x.id);
+  if (known != floats_.end()) return known->second;
+  if (dtype == "uint8" && pairs_) return FloatOfByte(x, true, 0);
   if (dtype == "bool" || dtype == "uint8") {
     Value made = Float(View(x, "int8"));
     // the upper half was taken as below zero

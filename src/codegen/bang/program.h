@@ -24,7 +24,9 @@ using tiles::Value;
 class Program : public tiles::Program {
  public:
   /*! \param narrow Whether results end in 16 bits: functions may have errors that these do not show. */
-  explicit Program(Platform platform, bool narrow = false) : platform_(std::move(platform)), narrow_(narrow) {}
+  //! \param pairs Whether bytes may be worked on in pairs: elements come in even numbers.
+  explicit Program(Platform platform, bool narrow = false, bool pairs = false)
+      : platform_(std::move(platform)), narrow_(narrow), pairs_(pairs) {}
 
   Value Apply(const std::string& api, Value x) override;
   Value Apply(const std::string& api, Value x, Value y) override;
@@ -71,6 +73,9 @@ class Program : public tiles::Program {
   Value WithNumber(const std::string& api, Value x, const std::string& literal);
   /*! \brief The nearest whole number of |x| < 2^22, halves to even. */
   Value Nearest(Value x);
+  //! \brief The bits of a uint8 under a mask, shifted to the right by so many; bytes are worked on in pairs.
+  //! \note As fp32 it takes a mask, a conversion and, where it is shifted or may have its highest bit, one operation.
+  Value ByteBits(Value x, int64_t mask, int shift);
   /*! \brief Any dtype of up to 32 bits as fp32 (of an int32 the nearest). */
   Value Float(Value x);
   /*! \brief An int32 that a float holds, as fp32. */
@@ -83,6 +88,8 @@ class Program : public tiles::Program {
   Value Rounded(Value x, const std::string& mode);
   /*! \brief A conversion to fp32 by a function of a name. */
   Value Widened(Value x, const std::string& api);
+  /*! \brief A uint8 shifted to the right, as fp32, by way of pairs of bytes; `highest`: may it have its highest bit. */
+  Value FloatOfByte(Value x, bool highest, int shift);
   /*! \brief A quotient where the device's function of two vectors leaves those by zero undefined. */
   Value Quotient(Value x, Value y);
   /*! \brief bf16 as fp32 and back by the bits, where there are no conversions; modes as in Cast. */
@@ -95,7 +102,9 @@ class Program : public tiles::Program {
   std::set<int> given_;
   std::map<int, Interval> intervals_;
   Platform platform_;
-  bool narrow_;
+  bool narrow_, pairs_;
+  /*! \brief Bytes whose fp32 is known another way, and that. */
+  std::map<int, Value> floats_;
   std::map<std::pair<int, int64_t>, Value> masks_;
 };
 

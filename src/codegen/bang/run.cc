@@ -123,6 +123,7 @@ class Runner {
     std::string name = "__bang_" + step.api;
     const Platform& platform = e_.platform();
     std::string number = step.per == 1 ? span.count : span.count + " * " + std::to_string(step.per);
+    if (step.pack > 1) number = HalfOf(span.count, step.pack);
     std::string type = ElementType(step.dtype);
     if (step.form == Step::Form::kFill) {
       std::string to = Place(id, span, type);
@@ -164,6 +165,14 @@ class Runner {
       return Table().Call(e_.where(), name, "count", {}, args, platform) + ";";
     }
     return Table().Call(e_.where(), name, "count", {type}, args, platform) + ";";
+  }
+
+  /*! \brief A count that is a multiple of `pack`, by that. */
+  static std::string HalfOf(const std::string& count, int64_t pack) {
+    bool constant = count.find_first_not_of("0123456789") == std::string::npos;
+    if (constant) return std::to_string(std::stoll(count) / pack);
+    bool atom = count.find(' ') == std::string::npos;
+    return (atom ? count : "(" + count + ")") + " / " + std::to_string(pack);
   }
 
   Emitter& e_;

@@ -36,6 +36,8 @@ constexpr Function kUnary[] = {
     {"mins", "fiu", "min_of($a, $p)", true},
     {"rsubs", "f", "$p - $a"},       {"rsubs", "iu", "wrap_sub($p, $a)", true},
     {"rdivs", "f", "$p / $a"},
+    {"ands", "iu", "$a & $p"},
+    {"shls", "iu", "shift_left($a, $p)", true}, {"shrs", "iu", "shift_right($a, $p)", true},
     {"exp", "f", "exp$f($a)"},       {"exp2", "f", "exp2$f($a)"},
     {"log", "f", "log$f($a)"},       {"log2", "f", "log2$f($a)"},     {"log1p", "f", "log1p$f($a)"},
     {"sqrt", "f", "sqrt$f($a)"},     {"rsqrt", "f", "rsqrt$f($a)"},   {"recip", "f", "$1 / $a"},

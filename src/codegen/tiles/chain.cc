@@ -51,6 +51,7 @@ class Attempt {
   bool Fits(const ISlice& slice, const ISlice& target, bool columns) const {
     if (slice->rows != target->rows || slice->cols != target->cols || BoxText(slice) != BoxText(target)) return false;
     if (slice->col_stride != 1 && slice->cols > 1) return false;
+    if (slice->row_stride == 0 && slice->rows > 1) return false;
     return !columns || (Dense(slice) && (free_ || BoxText(slice).empty()) && slice->rows <= rules_.most_rows);
   }
 

@@ -35,6 +35,7 @@ TABLE = LibraryTable(
     refuses={"conv2d": frozenset({"residual"})},
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16", "bfloat16"}),
+    place_major=True,
 )
 
 _LOAD, _STORE = costs.PIPES["MTE2"], costs.PIPES["MTE3"]

@@ -57,6 +57,7 @@ TABLE = LibraryTable(
     contracted_innermost=True,
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16"}),
+    place_major=True,
 )
 COST = LibraryCost(
     cores="cores",

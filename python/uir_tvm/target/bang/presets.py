@@ -165,6 +165,7 @@ def bang_model(device: DataSheet) -> HardwareModel:
         "sram_units": CORES,
         "dram_bytes": device.dram_bytes,
         "line_bytes": VECTOR_BYTES,
+        "spread_col_fp32": "add mul",
         "tile_bytes": arch.tile,
         "late_stores": 1,
         "move_stages": 1,

@@ -21,7 +21,22 @@ from .groups import RowNest, write_domain
 #: What `is_cheap` goes by.
 CHEAP = frozenset({"move", "broadcast", "transpose", "cast", "fill", "iota", "select", "compare"})
 CHEAP_UNARY = frozenset(
-    {"copy", "adds", "subs", "muls", "maxs", "mins", "rsubs", "abs", "neg", "relu", "not"}
+    {
+        "copy",
+        "adds",
+        "subs",
+        "muls",
+        "maxs",
+        "mins",
+        "rsubs",
+        "abs",
+        "neg",
+        "relu",
+        "not",
+        "ands",
+        "shls",
+        "shrs",
+    }
 )
 CHEAP_BINARY = frozenset({"add", "sub", "mul", "max", "min", "and", "or", "xor"})
 #: A value is computed again when it takes at most so many cheap iOps.

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products whose codes lie by place: the iGraph, TVM's lowering and printed text compute the definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import uir_tvm
+from tvm import te, topi
+from uir_tvm import hardware
+from uir_tvm.igraph import HardwareModel, interpreter
+from uir_tvm.kernel_graph.place_major import place_major, place_major_te
+from uir_tvm.library.library_tables import LIBRARIES
+from uir_tvm.quantized import Packing, unpack
+from uir_tvm.runtime.modelled import recording
+from uir_tvm.schedule import apply_default
+from uir_tvm.schedules.contraction.place_major_product import FEW_ROWS
+
+from tests.asked import asked
+from tests.device_targets import DEVICE_TARGETS, name_of
+from tests.extracted import extracted
+from tests.schedules.test_packed_product import NEAR, Q4_0, Q4_1, Q8, assert_near, operands
+
+#: Devices whose kernels want codes by place.
+DEVICES = [device for device in DEVICE_TARGETS if LIBRARIES[str(device.hardware.kind)].place_major]
+
+
+def function(rows: int, columns: int, packing: Packing, dtype: str = "float32") -> Any:
+    """relu(x @ unpacked.T) with two groups in a row."""
+    length, places = 2 * packing.group, packing.group * packing.bits // 8
+    x = te.placeholder((rows, length), dtype, "x")
+    codes = te.placeholder((places, columns, 2), "uint8", "codes")
+    sides = [
+        te.placeholder((columns, 2), packing.scale_dtype, name)
+        for name in ("scales", "offsets")[: 1 + packing.offsets]
+    ]
+    product = place_major_te(x, codes, *(*sides, None)[:2], packing, dtype)
+    func = te.create_prim_func([x, codes, *sides, topi.nn.relu(product)], "int64")
+    return func.with_attr("uir.hero", "contraction")
+
+
+def given(rows: int, columns: int, packing: Packing, dtype: str = "float32") -> tuple[list[Any], np.ndarray]:
+    """What the function is called with, and what it gives."""
+    (x, codes, *sides), want = operands(rows, columns, packing, dtype)
+    return [x, place_major(codes, packing), *sides], want
+
+
+def test_codes_of_a_place_lie_side_by_side() -> None:
+    packing = Packing(4, 8)
+    codes = np.random.default_rng(0).integers(0, 256, (3, 8), np.uint8)
+    by_place, plain = place_major(codes, packing), unpack(codes, packing).reshape(3, 2, 8)
+    assert by_place.shape == (4, 3, 2) and by_place.flags["C_CONTIGUOUS"]
+    for place in range(4):
+        np.testing.assert_array_equal(by_place[place] & 15, plain[:, :, place])
+        np.testing.assert_array_equal(by_place[place] >> 4, plain[:, :, place + 4])
+
+
+MODELS = (hardware.get("avx512-2core"), *(device.hardware for device in DEVICES))
+
+
+@pytest.mark.parametrize("hw", MODELS, ids=lambda hw: hw.name)
+@pytest.mark.parametrize("rows", [1, 3, FEW_ROWS + 1])
+def test_graph_and_tvm_compute_the_definition(hw: HardwareModel, rows: int) -> None:
+    for packing, columns in ((Q4_1, 48), (Q4_0, 37), (Q8, 48)):
+        func, (arrays, want) = function(rows, columns, packing), given(rows, columns, packing)
+        (got,) = interpreter.run(extracted(apply_default(func, hw), hw), *arrays)
+        assert_near(got, want)
+        if hw is MODELS[0]:
+            tensors = [tvm.runtime.tensor(each) for each in (*arrays, np.empty(want.shape, np.float32))]
+            tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*tensors)
+            assert_near(tensors[-1].numpy(), want)
+
+
+CASES = [(1, 37, Q4_1, "float16"), (20, 96, Q4_0, "float32")]
+MANY_CASES = [*CASES, (5, 48, Q4_0, "float32"), (1, 32, Q8, "float16"), (16, 32, Q8, "float32")]
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=name_of)
+@pytest.mark.parametrize(("rows", "columns", "packing", "dtype"), asked(CASES, MANY_CASES))
+def test_printed_text_computes_the_definition(
+    device: Any, rows: int, columns: int, packing: Packing, dtype: str
+) -> None:
+    """And no code goes through the scalar unit, which takes tens of cycles for each."""
+    arrays, want = given(rows, columns, packing, dtype)
+    exe = uir_tvm.compile(function(rows, columns, packing, dtype), target=device.target())
+    with recording(hardware=exe.hardware) as found:
+        got = np.asarray(exe(*arrays))
+    # results of float16 are rounded once
+    assert_near(got, want, NEAR if dtype == "float32" else 2**-10)
+    assert exe.report()["kernels_through_igraph"] == 1
+    (launch,) = found.times.launches
+    scalar = launch.pipes["S"].instructions if "S" in launch.pipes else 0
+    assert scalar < arrays[1].size
