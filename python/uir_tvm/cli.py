@@ -41,6 +41,7 @@ from .cli_print import (
     table_of,
 )
 from .cli_run import run_command
+from .cli_serve import serve_command
 from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
@@ -460,6 +461,7 @@ main.add_command(run_command)
 main.add_command(verify_command)
 main.add_command(generate_command)
 main.add_command(chat_command)
+main.add_command(serve_command)
 main.add_command(database_commands)
 main.add_command(export_command)
 main.add_command(tune_server_command)

@@ -34,12 +34,18 @@ class AnswerFigures:
         Of the prompt those that were computed: what the state had already is not computed again.
     prompt_seconds, new_seconds : float
         What was compiled meanwhile is part of it.
+    answer_tokens : int
+        Of one answer: all of them; the last one is not computed with.
+    finish : str
+        What ended one answer: ``stop`` (a token or a text that does), or ``length``.
     """
 
     prompt_tokens: int = 0
     prompt_seconds: float = 0.0
     new_tokens: int = 0
     new_seconds: float = 0.0
+    answer_tokens: int = 0
+    finish: str = ""
 
     def __str__(self) -> str:
         def rate(tokens: int, seconds: float) -> str:

@@ -156,8 +156,11 @@ class LanguageModel(CompiledModel):
         while True:
             token = rules.sampling.choose(logits, self.tokens, rng)
             if token in stops:
+                figures.finish = "stop"
                 break
             piece = answer.add(token)
+            figures.answer_tokens = len(answer.tokens)
+            figures.finish = "stop" if answer.ended else "length"
             if piece:
                 yield piece
             if answer.ended or len(answer.tokens) == rules.most or len(self.tokens) == self.max_length:
