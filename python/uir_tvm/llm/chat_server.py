@@ -147,7 +147,7 @@ class _Answer:
                 for piece in self.pieces:
                     said = {"delta": {"content": piece}} if self.chat else {"text": piece}
                     yield _event(self._object(kind, said, None))
-                last = {"delta": {}} if self.chat else {"text": ""}
+                last: dict[str, Any] = {"delta": {}} if self.chat else {"text": ""}
                 yield _event(self._object(kind, last, self.of.model.figures.finish))
         except UirError as error:
             yield _event({"error": _error(error, 500)})

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import helper
 
-from ...quantized import FLOATS, Packing, pack
-from .converters.packed_weights import DOMAIN as DEQUANTIZE_DOMAIN
-from .converters.packed_weights import OPERATOR
 from .known import VersionedNode, attributes_of
 from .recurrent import VERSION, recurrent
 from .rewrites import Rewrite
+from .weight_only import packed_weight
 
 if TYPE_CHECKING:
     from .simplifier import Simplifier
@@ -75,41 +73,19 @@ def _packed_weight(
     step: VersionedNode,
     simplifier: Simplifier,
 ) -> str:
-    """The weight [K, N] as a quantised tensor: (N, K, block, bits) are its sizes.
-
-    Zero points that differ become offsets in float32, -(zero point * scale).
-    """
+    """The weight [K, N] as a quantised tensor: (N, K, block, bits) are its sizes."""
     count, length, block, bits = sizes
     groups = length // block
     codes = unpacked(packed.reshape(count, groups, -1), bits)[..., :block].reshape(count, length)
-    scales = scales.reshape(count, groups)
-    half, offsets = float(1 << bits - 1), None
     if zeros is None:
-        points = np.full((1, 1), half, np.float32)
+        points = np.full((1, 1), float(1 << bits - 1), np.float32)
     elif zeros.dtype == np.uint8:
         points = unpacked(zeros.reshape(count, -1), bits)[:, :groups]
     else:
         points = zeros.reshape(count, groups).astype(np.float32)
-    first = float(points.flat[0])
-    one = bool((points == first).all()) and first.is_integer() and 0 <= first < 2 * half
-    if not one or scales.dtype.name not in FLOATS:
-        scales = scales.astype(np.float32)
-    if not one:
-        offsets = -(points * scales)
-    packing = Packing(bits, block, int(first) if one else 0, scales.dtype.name, not one)
-    parts = [pack(codes.astype(np.uint8), packing), scales, *([] if offsets is None else [offsets])]
     element = simplifier.known.element(step.node.input[0])
-    name = f"{simplifier.prefix()}weight"
-    simplifier.known.add_type(name, element, (count, length))
-    node = helper.make_node(
-        OPERATOR,
-        [simplifier.constant(part) for part in parts],
-        [name],
-        domain=DEQUANTIZE_DOMAIN,
-        packing=packing.to_json(),
-        dtype=helper.tensor_dtype_to_np_dtype(element).name,
-    )
-    simplifier.run(VersionedNode(node, 1))
+    scales = scales.reshape(count, groups)
+    name = packed_weight(codes, scales, points, bits, element, step, simplifier)
     return simplifier.emit("Transpose", [name], step, version=VERSION, perm=[1, 0])
 
 

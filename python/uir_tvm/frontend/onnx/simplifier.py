@@ -27,6 +27,7 @@ from .open_results import infer_open
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
 from .supported import REFUSED, converts
+from .weight_only import KEPT_PACKED
 
 #: Element types of inputs that are known when they are empty: axes, pads.
 EMPTY = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
@@ -215,6 +216,9 @@ class Simplifier:
         self._decide(step)
         known.infer(step, self.opsets, self.ir_version)
         infer_open(step, known)
+        packed = KEPT_PACKED.get(node.op_type)
+        if packed is not None and packed(step, self):
+            return
         values = evaluate_any(step, known)
         if values is not None:
             for name, array in values.items():
