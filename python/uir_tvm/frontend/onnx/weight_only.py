@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .simplifier import Simplifier
 
 #: Element type of codes -> bits, and what makes a code of a number with a sign.
-CODES = {
+CODES: dict[int, tuple[int, int]] = {
     onnx.TensorProto.INT4: (4, 8),
     onnx.TensorProto.UINT4: (4, 0),
     onnx.TensorProto.INT8: (8, 128),
