@@ -27,7 +27,7 @@ from uir_tvm.schedule.row_chain import (
 from uir_tvm.schedule.smaller import shrink_of, smaller_product
 from uir_tvm.schedule.tile_facts import product_groups
 from uir_tvm.schedules.contraction.packed_product import is_packed, packed_product
-from uir_tvm.schedules.contraction.place_major_product import is_place_major, one_row, place_major_product
+from uir_tvm.schedules.contraction.place_major_product import is_place_major, one_token, place_major_product
 from uir_tvm.schedules.contraction.shared_product import has_tile, is_alone, share_product, space_for
 from uir_tvm.schedules.demo import from_relax
 
@@ -158,5 +158,5 @@ RECIPE = Recipe(
     example,
     reason="Tiles of both operands are used many times, on the matrix unit where there is one.",
     forms=({}, {"staged": (0,)}),
-    apart=one_row,
+    apart=one_token,
 )

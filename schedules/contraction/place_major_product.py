@@ -25,6 +25,7 @@ import math
 
 import tvm
 from tvm.s_tir import SBlockRealize, Schedule
+from tvm_ffi.structural import structural_map
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.quantized import BY_PLACE, UNPACKED
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
@@ -47,17 +48,18 @@ def is_place_major(sch: Schedule) -> bool:
     return any(_codes(b) for b in leaf_blocks(sch))
 
 
-def one_row(func: tvm.tirx.PrimFunc) -> dict[tvm.tirx.Var, int]:
-    """The rows of such a product, where they are one open variable: a token alone needs no matrix unit."""
-    found: dict[tvm.tirx.Var, int] = {}
-    for realize in collect(func.body, SBlockRealize):
-        block = realize.block
-        if UNPACKED in dict(block.annotations) and len(block.writes) == 1:
-            rows = block.writes[0].source.shape[0]
-            if isinstance(rows, tvm.tirx.Var):
-                found[rows] = 1
-    places = [r for r in collect(func.body, SBlockRealize) if BY_PLACE in dict(r.block.annotations)]
-    return found if places else {}
+def one_token(func: tvm.tirx.PrimFunc) -> dict[tvm.tirx.Var, int]:
+    """The one variable that such a product's rows have, where they are few when it is 1: a token each."""
+    blocks = [realize.block for realize in collect(func.body, SBlockRealize)]
+    if not any(BY_PLACE in dict(block.annotations) for block in blocks):
+        return {}
+    rows = next(block.writes[0].source.shape[0] for block in blocks if UNPACKED in dict(block.annotations))
+    variables = list({str(var.name): var for var in collect(rows, tvm.ir.Var)}.values())
+    if len(variables) != 1:
+        return {}
+    one = tvm.tirx.IntImm(str(variables[0].ty.dtype), 1)
+    least = tvm.sym.Analyzer().simplify(structural_map(rows, (tvm.ir.Var, lambda _var: one)))
+    return {variables[0]: 1} if isinstance(least, tvm.tirx.IntImm) and int(least) <= FEW_ROWS else {}
 
 
 def place_major_product(sch: Schedule, hw: HardwareModel, root: BlockInfo, decisions: Decisions) -> None:

@@ -77,5 +77,5 @@ def test_scales_in_half_precision_are_kept() -> None:
     a = np.random.default_rng(2).standard_normal((3, LENGTH)).astype(np.float16)
     wanted = _wanted(made, a).astype(np.float32)
     got = np.asarray(uir_tvm.compile(made, "uir-cpu")(a)).astype(np.float32)
-    # the reference sums 64 products in half precision: as many roundings of half an ULP, mostly of either sign
+    # the reference sums 64 products in half precision: roundings of half an ULP, of either sign
     assert np.abs(got - wanted).max() <= 8 * 2**-11 * np.abs(wanted).max()

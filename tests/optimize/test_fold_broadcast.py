@@ -46,6 +46,15 @@ def test_a_row_is_read_by_a_row_stride_of_zero() -> None:
     assert tuple(reader.sources[1].stride) == (0, 1)
 
 
+def test_a_device_may_take_rows_alone() -> None:
+    rows_alone = DEVICE.replace("spread_fp32", "spread_col_fp32")
+    fold = "  reduce.max.col.unit.fp32 m[0; (1,32); (32,1)], t[0; (8,32); (32,1)]\n"
+    wide = "  broadcast.col.unit.fp32 b[0; (8,32); (32,1)], m[0; (1,32); (32,1)]\n"
+    made = applied(fold_broadcast, graph(fold, wide, use("mul"), hardware=rows_alone))
+    assert "broadcast.col.unit.fp32" not in mnemonics(made)
+    left_alone(fold_broadcast, graph(MAX, SPREAD, use("mul"), hardware=rows_alone))
+
+
 def test_every_reader_must_be_able_to() -> None:
     left_alone(fold_broadcast, graph(MAX, SPREAD, use(), use("add")))
     left_alone(fold_broadcast, graph(MAX, SPREAD, use("sub", "b", "b")))

@@ -17,7 +17,7 @@ from uir_tvm.library.library_tables import LIBRARIES
 from uir_tvm.quantized import Packing, unpack
 from uir_tvm.runtime.modelled import recording
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedules.contraction.place_major_product import FEW_ROWS
+from uir_tvm.schedules.contraction.place_major_product import FEW_ROWS, one_token
 
 from tests.asked import asked
 from tests.device_targets import DEVICE_TARGETS, name_of
@@ -28,7 +28,7 @@ from tests.schedules.test_packed_product import NEAR, Q4_0, Q4_1, Q8, assert_nea
 DEVICES = [device for device in DEVICE_TARGETS if LIBRARIES[str(device.hardware.kind)].place_major]
 
 
-def function(rows: int, columns: int, packing: Packing, dtype: str = "float32") -> Any:
+def function(rows: Any, columns: int, packing: Packing, dtype: str = "float32") -> Any:
     """relu(x @ unpacked.T) with two groups in a row."""
     length, places = 2 * packing.group, packing.group * packing.bits // 8
     x = te.placeholder((rows, length), dtype, "x")
@@ -94,3 +94,12 @@ def test_printed_text_computes_the_definition(
     (launch,) = found.times.launches
     scalar = launch.pipes["S"].instructions if "S" in launch.pipes else 0
     assert scalar < arrays[1].size
+
+
+@pytest.mark.parametrize(("prompts", "few"), [(1, True), (4, True), (FEW_ROWS + 1, False)])
+def test_one_token_of_few_prompts_is_a_variant(prompts: int, few: bool) -> None:
+    """So that it needs no matrix unit, whatever the longest prompt has."""
+    tokens = te.var("tokens", "int64")
+    found = one_token(function(tokens * prompts, 48, Q4_1))
+    assert [(str(var.name), value) for var, value in found.items()] == ([("tokens", 1)] if few else [])
+    assert not one_token(function(5, 48, Q4_1))
