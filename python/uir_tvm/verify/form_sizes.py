@@ -37,8 +37,7 @@ def check(graph: IGraph) -> Iterator[VerifyError]:
         greatest = space.range(graph.groups)[1] if known else graph.num_groups
         if greatest < graph.num_groups or (greatest > graph.num_groups and not is_dealt(graph)):
             yield _fault(
-                f"The graph '{graph.name}' has up to {greatest} groups, but says "
-                f"{graph.num_groups}.",
+                f"The graph '{graph.name}' has up to {greatest} groups, but says {graph.num_groups}.",
                 where=where,
                 need="num_groups is the greatest number of groups; fewer where a loop deals them",
             )
