@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import ctypes
 import mmap
 import os
@@ -49,15 +50,13 @@ def run_guarded(call: Callable[..., None], *arrays: np.ndarray) -> list[np.ndarr
     copies = [guarded(a) for a in arrays]
     child = os.fork()
     if child == 0:
-        status = 1
-        try:
-            call(*(tvm_ffi.from_dlpack(a) for a in copies))
-            shared.write(b"".join(a.tobytes() for a in copies))
-            status = 0
-        except Exception:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
+        # in a thread of the child's own: the pool that TVM made for this one has lost its threads
+        with concurrent.futures.ThreadPoolExecutor(1) as alone:
+            failed = alone.submit(call, *(tvm_ffi.from_dlpack(a) for a in copies)).exception()
+        if failed is not None:
+            traceback.print_exception(failed)
+        shared.write(b"".join(a.tobytes() for a in copies))
+        os._exit(failed is not None)
     _, ended = os.waitpid(child, 0)
     if os.WIFSIGNALED(ended):
         pytest.fail(f"the kernel ended with {signal.Signals(os.WTERMSIG(ended)).name}")
