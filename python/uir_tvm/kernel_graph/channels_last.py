@@ -16,7 +16,7 @@ from tvm import relax
 
 from ..frontend.relax_view import axes_of
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import is_one
+from ..open_arithmetic import is_one, is_open
 from ..open_size import expressions
 from .library_match import operand
 from .program import Op, Program, Value, View, compose
@@ -67,6 +67,8 @@ def _movable(op: Op) -> bool:
         return False
     if op.name == CONVOLUTION or (op.kind.kind == "elementwise" and op.kind.reshapable):
         return True
+    if op.name in WINDOWS and is_open(op.operands[0].shape):
+        return False  # whose kernel for all sizes walks planes
     return op.name in TURNED and op.name not in REDUCTIONS and _is_channels_first(op)
 
 
@@ -212,6 +214,8 @@ def _reduction(op: Op) -> tvm.ir.Call:
 
 #: Reductions, whose readers need not take images.
 REDUCTIONS = frozenset({"max", "mean", "min", "sum"})
+#: Operators whose elements are of a window around each pixel.
+WINDOWS = frozenset({"nn.avg_pool2d", "nn.max_pool2d"})
 #: Operator -> its call for images with the channels last; elementwise ones have the same.
 TURNED: Mapping[str, Callable[[Op], Any]] = {
     "concat": _concat,

@@ -69,12 +69,14 @@ def _bounded(iop: IOp, left: Affine) -> IOp:
 
 def _is_dealable(graph: IGraph) -> bool:
     """Whether groups are single units that share nothing and meet nowhere, have no products, whose unit has
-    places of its own, and load nothing ahead by themselves.
+    places of its own, and load nothing ahead by themselves, nor count places.
     """
     if int(graph.num_units) != 1 or any(p.level != "reg" and not p.is_param for p in graph.pointers):
         return False
     if any(PIPELINE in loop.attrs for _, loops in graph.walk() for loop in loops):
         return False
+    if any(len(list(iop.slices())) == 1 for iop, _ in graph.walk()):
+        return False  # an iota: not every printer leaves elements outside of its box as they are
     return not any(
         spec_of(iop).barrier or spec_of(iop).is_product or iop.attrs.get("scope") == "group"
         for iop, _ in graph.walk()

@@ -100,7 +100,7 @@ MODELS = {
     "pool": (torch.nn.AvgPool2d(3, 2, 1), (1, 8, 7, 7), torch.float32),
     "transposed": (torch.nn.ConvTranspose2d(4, 3, 2, 2), (1, 4, 4, 4), torch.float32),
     "half convolution": (
-        torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4)),
+        torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.Sigmoid()),
         (1, 3, 8, 8),
         torch.float16,
     ),
