@@ -139,7 +139,11 @@ def test_what_would_not_fit_stays() -> None:
 @pytest.mark.parametrize("case", ["softmax 1", "layer norm 1", "row sum 1", "transpose 1", "swish 1"])
 def test_recipes_keep_their_bits(case: str) -> None:
     """Operators whose rows are no whole blocks, as a vector core's schedule has them."""
-    device = hardware.get("910b2", "ascend")
+    # one core: with more of them a tile of the smallest operators has one row
+    full = hardware.get("910b2", "ascend")
+    device = HardwareModel(
+        full.name, full.kind, 1, 1, full.reg_bytes, full.sram_bytes, full.vector_bytes, full.figures
+    )
     name = next(c for c, _ in recipes.pairs() if c.startswith(case.rsplit(" ", 1)[0]) and _odd(c))
     before = extracted(apply_default(recipes.example(name).func, device), device)
     rows = [row.name for row in PASSES if row.name != "allocate"]
