@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from .patterns import commuted, producer
+from .patterns import commuted, producer, same_view
 from .program import Op, Value, View
 
 
@@ -78,22 +78,31 @@ def _line(view: View) -> tuple[View, float, float]:
     return (x, 1.0, term) if product is None else (*product, term)
 
 
-def hard_sigmoid(op: Op) -> KnownFunction | None:
-    """Between 0 and 1, of a line: clip(a * x + b, 0, c) / c."""
-    inner, scale = op, 1.0
-    if op.name in ("multiply", "divide"):
-        scaled = _scaled(op)
-        made = None if scaled is None else _made(scaled[0], "minimum", "maximum")
-        if scaled is None or made is None:
-            return None
-        inner, scale = made, scaled[1]
-    found = clip(inner)
+def _gate(op: Op, scale: float) -> tuple[View, float, float] | None:
+    """x, a and b where the operator is a clip that, times the scale, is a * x + b between 0 and 1."""
+    found = clip(op)
     if found is None or found.parameters[0] != 0 or abs(found.parameters[1] * scale - 1) > 1e-6:
         return None
     x, factor, term = _line(found.argument)
-    if x is found.argument and scale == 1.0:
-        return None  # a clip
-    return KnownFunction("hard_sigmoid", x, (factor * scale, term * scale))
+    return x, factor * scale, term * scale
+
+
+def _scaled_clip(op: Op) -> tuple[Op, float] | None:
+    """The clip and its factor, of which there may be none."""
+    if op.name in ("minimum", "maximum"):
+        return op, 1.0
+    scaled = _scaled(op)
+    made = None if scaled is None else _made(scaled[0], "minimum", "maximum")
+    return None if scaled is None or made is None else (made, scaled[1])
+
+
+def hard_sigmoid(op: Op) -> KnownFunction | None:
+    """Between 0 and 1, of a line: clip(a * x + b, 0, c) / c."""
+    inner = _scaled_clip(op)
+    found = None if inner is None else _gate(*inner)
+    if found is None or found[1:] == (1.0, 0.0):  # of x itself: a clip
+        return None
+    return KnownFunction("hard_sigmoid", found[0], found[1:])
 
 
 def hard_swish(op: Op) -> KnownFunction | None:
@@ -101,7 +110,7 @@ def hard_swish(op: Op) -> KnownFunction | None:
     for x, gate in commuted(op) if op.name == "multiply" else ():
         made = _made(gate, "multiply", "divide", "minimum", "maximum")
         found = None if made is None else hard_sigmoid(made)
-        if found is not None and _same(found.argument, x):
+        if found is not None and same_view(found.argument, x):
             return KnownFunction("hard_swish", x, found.parameters)
     scaled = _scaled(op)
     product = None if scaled is None else producer(scaled[0], "multiply")
@@ -109,17 +118,10 @@ def hard_swish(op: Op) -> KnownFunction | None:
         return None
     for x, gate in commuted(product):
         made = _made(gate, "minimum", "maximum")
-        bounded = None if made is None else clip(made)
-        if bounded is None or bounded.parameters[0] or abs(bounded.parameters[1] * scaled[1] - 1) > 1e-6:
-            continue
-        line, factor, term = _line(bounded.argument)
-        if _same(line, x):
-            return KnownFunction("hard_swish", x, (factor * scaled[1], term * scaled[1]))
+        line = None if made is None else _gate(made, scaled[1])
+        if line is not None and same_view(line[0], x):
+            return KnownFunction("hard_swish", x, line[1:])
     return None
-
-
-def _same(a: View, b: View) -> bool:
-    return a.base is b.base and a.layout == b.layout
 
 
 def leaky_relu(op: Op) -> KnownFunction | None:

@@ -49,7 +49,8 @@ def _is(view: View, number: float) -> bool:
     return math.isclose(found, number, rel_tol=near, abs_tol=0.0)
 
 
-def _same(a: View, b: View) -> bool:
+def same_view(a: View, b: View) -> bool:
+    """Whether two views are of the same elements in the same order."""
     return a.base is b.base and a.layout == b.layout
 
 
@@ -57,7 +58,7 @@ def silu(op: Op) -> View | None:
     """x * sigmoid(x)."""
     for x, gate in commuted(op):
         sigmoid = producer(gate, "sigmoid")
-        if sigmoid is not None and _same(sigmoid.operands[0], x):
+        if sigmoid is not None and same_view(sigmoid.operands[0], x):
             return x
     return None
 
@@ -92,10 +93,10 @@ def _cube(view: View) -> View | None:
         return None
     for squared, x in commuted(op):
         square = producer(squared, "multiply")
-        if square is not None and all(_same(operand, x) for operand in square.operands):
+        if square is not None and all(same_view(operand, x) for operand in square.operands):
             return x
         square = producer(squared, "square")
-        if square is not None and _same(square.operands[0], x):
+        if square is not None and same_view(square.operands[0], x):
             return x
     return None
 
@@ -109,7 +110,7 @@ def _gelu_argument(view: View) -> View | None:
     for x, term in commuted(add):
         cubic = _scaled(term, 0.044715)
         cubed = _cube(cubic) if cubic is not None else None
-        if cubed is not None and _same(cubed, x):
+        if cubed is not None and same_view(cubed, x):
             return x
     return None
 
@@ -143,9 +144,9 @@ def _gate(a: View, b: View, name: str, argument: Callable[[View], View | None], 
         gate = _scaled(b, 0.5) if scaled else None
         inner = _plus_one(gate, name) if gate is not None else None
         x = argument(inner) if inner is not None else None
-        return x if x is not None and _same(a, x) else None
+        return x if x is not None and same_view(a, x) else None
     left = _scaled(a, 0.5) if scaled else a
-    return x if left is not None and _same(left, x) else None
+    return x if left is not None and same_view(left, x) else None
 
 
 def gelu_tanh(op: Op) -> View | None:

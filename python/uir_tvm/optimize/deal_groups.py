@@ -75,8 +75,8 @@ def _is_dealable(graph: IGraph) -> bool:
         return False
     if any(PIPELINE in loop.attrs for _, loops in graph.walk() for loop in loops):
         return False
-    if any(len(list(iop.slices())) == 1 for iop, _ in graph.walk()):
-        return False  # an iota: not every printer leaves elements outside of its box as they are
+    if any(spec_of(iop).by_place for iop, _ in graph.walk()):
+        return False  # not every printer leaves elements outside of an iota's box as they are
     return not any(
         spec_of(iop).barrier or spec_of(iop).is_product or iop.attrs.get("scope") == "group"
         for iop, _ in graph.walk()
