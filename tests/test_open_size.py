@@ -153,6 +153,22 @@ def test_what_stands_for_all_compares_as_the_sizes_that_are_met() -> None:
     assert symbols_for(ranges, names, {"n": 7, "m": 59}, lambda sizes: sizes["n"] == 7)[0].representative == 7
 
 
+def test_sizes_that_must_agree_become_one() -> None:
+    """Where the sizes at hand are equal and their symbols are not, the model is read with one symbol."""
+    ranges, names = {"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}
+    met = {"n": 8, "m": 8}
+    apart = SizeSpace(symbols_for(ranges, names, met, lambda sizes: True), met)
+    with pytest.raises(OpenSizeError, match="one symbol for both"):
+        broadcast_shapes((apart.symbol("n"), 4), (apart.symbol("m"), 4))
+    assert apart.unlike is not None and apart.unlike.holds(met) and apart.unlike.relation == "=="
+    s = SizeSpace(symbols_for(ranges, names, met, apart.unlike.holds, 1, {"m": "n"}), met)
+    assert s.symbol("m").terms == s.symbol("n").terms
+    assert broadcast_shapes((s.symbol("n"), 4), (s.symbol("m"), 4)) == (s.symbol("n"), 4)
+    assert s.representatives["n"] == s.representatives["m"] not in met.values()
+    assert list(map(str, s.conditions)) == ["n == m"]
+    assert s.admits()(n=9, m=9) and not s.admits()(n=9, m=8) and not s.admits()(n=65, m=65)
+
+
 def test_open_sizes_are_no_numbers() -> None:
     n = space().symbol("n")
     for read in (int, range, hex, operator.index):

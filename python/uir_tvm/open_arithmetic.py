@@ -106,6 +106,14 @@ def divisor_of(size: AnySize) -> int:
     return max(math.gcd(*factors), 1)
 
 
+def agree(a: AnySize, b: AnySize) -> bool:
+    """Whether sizes are equal where a model means that they are (`size_space.SizeSpace.agree`)."""
+    for size in (a, b):
+        if isinstance(size, OpenSize):
+            return size.space.agree(a, b)
+    return a == b
+
+
 def broadcast_shapes(*shapes: Sequence[AnySize]) -> tuple[AnySize, ...]:
     """NumPy's shape of what shapes broadcast to.
 
@@ -119,7 +127,7 @@ def broadcast_shapes(*shapes: Sequence[AnySize]) -> tuple[AnySize, ...]:
     result: list[AnySize] = []
     for extents in zip(*padded, strict=True):
         wide = [extent for extent in extents if not is_one(extent)]
-        if any(extent != wide[0] for extent in wide[1:]):
+        if not all(agree(extent, wide[0]) for extent in wide[1:]):
             raise ValueError(f"shapes {shapes} do not broadcast")
         result.append(wide[0] if wide else 1)
     return tuple(result)

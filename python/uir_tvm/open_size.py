@@ -41,6 +41,9 @@ class Symbols(Protocol):
     def is_zero(self, size: OpenSize) -> bool:
         """Whether it is 0."""
 
+    def agree(self, a: AnySize, b: AnySize) -> bool:
+        """Whether sizes are equal, where the model means nothing else."""
+
     def is_negative(self, size: OpenSize) -> bool:
         """Whether it is less than 0."""
 

@@ -39,6 +39,8 @@ class OpenSymbol:
         Its name in Relax, where that is another.
     multiple : int
         What divides all its values.
+    equals : str
+        The symbol of which it always has the value; empty: it has one of its own.
     """
 
     name: str
@@ -47,6 +49,7 @@ class OpenSymbol:
     representative: int
     variable: str = ""
     multiple: int = 1
+    equals: str = ""
 
 
 def symbols_for(
@@ -55,6 +58,7 @@ def symbols_for(
     near: Sizes | None = None,
     holds: Callable[[Sizes], bool] | None = None,
     least: int = LEAST_OF_MANY,
+    equal: Mapping[str, str] | None = None,
 ) -> list[OpenSymbol]:
     """Symbols for sizes of at least ``least``.
 
@@ -71,23 +75,31 @@ def symbols_for(
         primes, but for a symbol of which no prime may be.
     least : int
         `LEAST` or `LEAST_OF_MANY`.
+    equal : mapping of str to str, optional
+        Symbols that have the value of another, which is none of them.
     """
+    leaders = equal or {}
     ends = {name: (max(low, least), high) for name, (low, high) in ranges.items()}
     sizes, taken, multiples = dict(near or {}), set[int](), dict[str, int]()
     for name, (low, high) in ends.items() if near is None or holds is not None else ():
+        if name in leaders:
+            continue
+        alike = [name, *(other for other, leader in leaders.items() if leader == name)]
         free = iter([number for number in _primes(low, high, sizes.get(name)) if number not in taken])
         if holds is not None:
             some = itertools.chain(free, _multiples(low, high, taken))
-            free = (number for number in some if holds({**sizes, name: number}))
-        sizes[name] = next(free, sizes.get(name, low))
+            free = (number for number in some if holds({**sizes, **dict.fromkeys(alike, number)}))
+        sizes |= dict.fromkeys(alike, next(free, sizes.get(name, low)))
         taken.add(sizes[name])
         if holds is not None and not _is_prime(sizes[name]):
             few = range(low, low + FEW if high is None else min(high, low + FEW) + 1)
-            some_hold = [each for each in few if holds({**sizes, name: each})]
+            some_hold = [each for each in few if holds({**sizes, **dict.fromkeys(alike, each)})]
             known = sizes[name], (near or sizes)[name]
             multiples[name] = max(math.gcd(*known, *some_hold), 1) if some_hold else 1
     return [
-        OpenSymbol(name, low, high, sizes[name], variables[name], multiples.get(name, 1))
+        OpenSymbol(
+            name, low, high, sizes[name], variables[name], multiples.get(name, 1), leaders.get(name, "")
+        )
         for name, (low, high) in ends.items()
     ]
 

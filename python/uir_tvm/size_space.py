@@ -82,6 +82,8 @@ class SizeSpace:
         self._bounds: dict[Terms, tuple[int | None, int | None]] = {}
         for symbol in self.symbols.values():
             self._divide(symbol)
+            if symbol.equals:
+                self._keep(OpenSize((((symbol.equals,), 1), ((symbol.name,), -1)), self), "==")
 
     def _divide(self, symbol: OpenSymbol) -> None:
         """Where all values are multiples of a number: that they are is a condition."""
@@ -94,8 +96,14 @@ class SizeSpace:
         self._ranges[quotient] = -(-symbol.low // divisor), high
 
     def symbol(self, name: str) -> OpenSize:
-        """The size of this name; of multiples of a number that number times a whole quotient."""
-        size, known = OpenSize((((name,), 1),), self), self.symbols.get(name)
+        """The size of this name; of multiples of a number that number times a whole quotient.
+
+        Of a symbol that equals another it is the other's.
+        """
+        known = self.symbols.get(name)
+        if known is not None and known.equals:
+            return self.symbol(known.equals)
+        size = OpenSize((((name,), 1),), self)
         if known is None or known.multiple == 1:
             return size
         return self.part("div", size, known.multiple) * known.multiple
@@ -300,6 +308,30 @@ class SizeSpace:
         holds = self.value(size, self.representatives) == 0
         self._keep(size if size.terms[-1][1] > 0 else -size, "==" if holds else "!=")
         return holds
+
+    def agree(self, a: AnySize, b: AnySize) -> bool:
+        """Whether sizes are equal, where the model means nothing else.
+
+        Raises
+        ------
+        OpenSizeError
+            Two symbols stand for other numbers, where the sizes that are met are equal: `unlike` says so.
+        """
+        size = a - b
+        if not isinstance(size, OpenSize):
+            return bool(size == 0)
+        met = self._met
+        two = len(size.terms) == 2 and all(len(monomial) == 1 for monomial, _ in size.terms)
+        if two and met is not None and not self.is_found(size) and self.value(size, met) == 0:
+            if self.value(size, self.representatives) != 0:
+                self.unlike = Condition(size, "==")
+                raise OpenSizeError(
+                    f"{a} and {b} are read as unlike.",
+                    where=sizes_text(met),
+                    need="one symbol for both",
+                    remedy="read the model with one",
+                )
+        return bool(a == b)
 
     def is_negative(self, size: OpenSize) -> bool:
         """Whether it is less than 0."""

@@ -304,6 +304,29 @@ def test_an_executable_says_what_it_was_made_of() -> None:
     assert report["imported_by_shape"] == "" and report["compiled"] == 2
 
 
+@pytest.mark.parametrize(
+    ("body", "second"),
+    [
+        ("z = Add(x, y)", "float[?, 4] y"),
+        ("z = MatMul(x, y)", "float[4, ?] y"),
+        ("z = Concat<axis=1>(x, y)", "float[?, 2] y"),
+        ("t = Transpose<perm=[1, 0]>(x) z = MatMul(t, y)", "float[?, 2] y"),
+    ],
+)
+def test_sizes_without_names_that_must_agree(body: str, second: str) -> None:
+    """What a model adds, joins or multiplies has one size, though no name says so."""
+    head = '<ir_version: 8, opset_import: ["" : 17]>'
+    model = onnx.parser.parse_model(f"{head} g (float[?, 4] x, {second}) => (float[?, ?] z) {{ {body} }}")
+    executable = uir_tvm.compile(model)
+    for size in (4, 9, 4):
+        shapes = [[size, 4], [size if dim == "?" else int(dim) for dim in second[6:-3].split(", ")]]
+        args = [np.random.default_rng(size).standard_normal(shape).astype(np.float32) for shape in shapes]
+        want = ReferenceEvaluator(model).run(None, {"x": args[0], "y": args[1]})[0]
+        np.testing.assert_allclose(np.asarray(executable(*args)), want, rtol=1e-5, atol=1e-5)
+    report = executable.report()
+    assert len(report["programs"]) == 1, report["imported_by_shape"]
+
+
 def test_one_name_may_be_two_sizes() -> None:
     proto = parsed("(float[n] x, float[n] y) => (float[p] a, float[q] b) { a = Exp(x) b = Neg(y) }")
     exe = uir_tvm.compile(proto)

@@ -258,7 +258,9 @@ class SymbolicPrograms:
         def holds(numbers: Sizes) -> bool:
             return all(each.holds(numbers) for each in alike) and _takes(form, numbers)
 
-        symbols = symbols_for(ranges, form.variables, sizes, None if near else holds, self._least(form))
+        symbols = symbols_for(
+            ranges, form.variables, sizes, None if near else holds, self._least(form), _equal(alike)
+        )
         space = SizeSpace(symbols, sizes)
         try:
             module = form.module(space)
@@ -314,6 +316,18 @@ class SymbolicPrograms:
         except Exception as error:  # what reads numbers raises many kinds where there are none
             log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
             return None, _said(error)
+
+
+def _equal(conditions: Iterable[Condition]) -> dict[str, str]:
+    """The symbols that conditions say to be another one, and that other."""
+    leaders: dict[str, str] = {}
+    for each in conditions:
+        if each.relation == "==":
+            names = sorted({leaders.get(name, name) for (name,), _ in each.size.terms})
+            for other in names[1:]:
+                leaders = {name: names[0] if to == other else to for name, to in leaders.items()}
+                leaders[other] = names[0]
+    return leaders
 
 
 def _takes(form: SymbolicForm, sizes: Sizes) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ...open_arithmetic import broadcast_shapes, is_open
 from ...open_size import AnySize
+from ..agreeing_sizes import ask_elementwise, ask_joined, ask_product
 from .known import Known, VersionedNode, attributes_of
 
 #: The shapes of a node's operands, by place; the numbers of its second operand -> the shape of its result.
@@ -58,7 +59,10 @@ def infer_open(step: VersionedNode, known: Known) -> None:
     ------
     ArithmeticError, ValueError
         The operands do not go together, for the sizes that stand for all.
+    OpenSizeError
+        They do with one symbol for some.
     """
+    _agree(step, known)
     found, node = RULES.get(step.node.op_type), step.node
     if found is None:
         return
@@ -69,3 +73,26 @@ def infer_open(step: VersionedNode, known: Known) -> None:
         return
     if is_open(shape) or is_open(target):
         known.add_type(node.output[0], known.element(node.input[0]), rule(step, shape, target))
+
+
+#: Operators whose operands broadcast to one shape.
+_BROADCASTING = frozenset(
+    """Add Sub Mul Div Pow Mod Max Min Mean Sum Where Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor
+    BitShift BitwiseAnd BitwiseOr BitwiseXor""".split()
+)
+
+
+def _agree(step: VersionedNode, known: Known) -> None:
+    """Ask what the operator wants to be equal."""
+    operation = step.node.op_type
+    if operation not in _BROADCASTING and operation not in ("Concat", "MatMul"):
+        return
+    shapes = [shape for name in step.node.input if name and (shape := known.shape(name)) is not None]
+    if len(shapes) != len(step.node.input) or len(shapes) < 2:
+        return
+    if operation in _BROADCASTING:
+        ask_elementwise(shapes)
+    elif operation == "Concat":
+        ask_joined(shapes, int(attributes_of(step)["axis"]))  # type: ignore[call-overload]
+    else:
+        ask_product(shapes)

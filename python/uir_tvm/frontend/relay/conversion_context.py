@@ -12,8 +12,14 @@ import tvm
 from tvm import relax
 
 from ...errors import FrontendError, ShapeError
+from ...open_arithmetic import is_open
+from ...open_size import AnySize, OpenSize
+from ...size_space import open_sizes
+from ..agreeing_sizes import BROADCASTING, ask_elementwise, ask_joined, ask_product
 from ..fold import fold
-from ..relax_view import Shape, array_of, dtype_of, is_constant, shape_of
+from ..open_expressions import expressions
+from ..relax_view import Shape, array_of, dtype_of, is_constant, op_name, shape_of
+from .open_values import OpenValues, open_elements
 
 #: A tensor, or a tuple of values.
 Value = Any
@@ -31,18 +37,34 @@ class ConversionContext:
     def __init__(self, builder: relax.BlockBuilder) -> None:
         self.builder = builder
         self.operator = self.where = ""
+        self._open = OpenValues()
 
     def emit(self, expr: tvm.ir.Expr) -> tvm.ir.Expr:
         """A variable of the expression's value; a constant where its arguments are."""
         expr = self.builder.normalize(expr)
-        folded = fold(expr) if isinstance(expr, tvm.ir.Call) else None
-        return folded if folded is not None else self.builder.emit(expr)
+        if isinstance(expr, tvm.ir.Call):
+            folded = fold(expr)
+            if folded is not None:
+                return folded
+            elements = self._open.computed(expr)
+            if elements is not None:
+                return self.const(elements, dtype_of(expr))
+            _agree(expr)
+        return self.builder.emit(expr)
 
     def kernel(self, function: Callable[..., Any], *args: Any, **options: Any) -> tvm.ir.Expr:
         """The value of a TOPI function, where no operator of Relax computes it."""
         return self.builder.emit_te(function, *args, **options)
 
     def const(self, value: Any, dtype: str) -> tvm.ir.Expr:
+        """A tensor of numbers; where some are open sizes, one that is computed of them at each call."""
+        elements = open_elements(value)
+        if elements is not None:
+            flat = relax.op.shape_to_tensor(relax.ShapeExpr(expressions(elements.flat)))
+            shaped = relax.op.astype(relax.op.reshape(flat, elements.shape), dtype)
+            tensor = self.builder.emit(shaped)
+            self._open.keep(tensor, elements)
+            return tensor
         return relax.const(np.asarray(value).astype(getattr(ml_dtypes, dtype, dtype)), dtype)
 
     def like(self, value: Any, tensor: tvm.ir.Expr) -> tvm.ir.Expr:
@@ -76,7 +98,10 @@ class ConversionContext:
         return array_of(tensor)
 
     def numbers(self, tensor: tvm.ir.Expr, what: str) -> list[int]:
-        """Integers of a tensor that has to be constant."""
+        """Integers of a tensor that has to be constant, or computed of sizes."""
+        elements = self._open.of(tensor)
+        if elements is not None:
+            return list(elements.reshape(-1))
         return [int(n) for n in self.static(tensor, what).reshape(-1)]
 
     def refuse(
@@ -90,8 +115,9 @@ class ConversionContext:
     def cast(self, x: tvm.ir.Expr, dtype: str) -> tvm.ir.Expr:
         return x if dtype_of(x) == dtype else self.emit(relax.op.astype(x, dtype))
 
-    def reshape(self, x: tvm.ir.Expr, shape: Sequence[int]) -> tvm.ir.Expr:
-        return self.emit(relax.op.reshape(x, tuple(int(n) for n in shape)))
+    def reshape(self, x: tvm.ir.Expr, shape: Sequence[AnySize]) -> tvm.ir.Expr:
+        sizes = [n if isinstance(n, OpenSize) else int(n) for n in shape]
+        return self.emit(relax.op.reshape(x, tuple(expressions(sizes))))
 
     def permute(self, x: tvm.ir.Expr, axes: Sequence[int]) -> tvm.ir.Expr:
         return self.emit(relax.op.permute_dims(x, [int(n) for n in axes]))
@@ -102,5 +128,25 @@ class ConversionContext:
         shape[axis] = self.shape(x)[0]
         return self.reshape(x, shape)
 
-    def slice(self, x: tvm.ir.Expr, axis: int, begin: int, end: int) -> tvm.ir.Expr:
-        return self.emit(relax.op.strided_slice(x, [axis], [begin], [end]))
+    def slice(self, x: tvm.ir.Expr, axis: int, begin: AnySize, end: AnySize) -> tvm.ir.Expr:
+        """The elements of an axis between two places inside it."""
+        bounds = [expressions([bound]) for bound in (begin, end)]
+        within = is_open((begin, end, *self.shape(x)))
+        return self.emit(relax.op.strided_slice(x, [axis], *bounds, assume_inbound=within))
+
+
+def _agree(call: tvm.ir.Call) -> None:
+    """Ask what an operator of Relax wants to be equal, of sizes that are open."""
+    name = op_name(call)
+    if open_sizes() is None or (name not in BROADCASTING and name not in ("concat", "matmul")):
+        return
+    operands = call.args[0].fields if name == "concat" else call.args
+    shapes = [shape for operand in operands if (shape := shape_of(operand)) is not None]
+    if len(shapes) != len(operands):
+        return
+    if name in BROADCASTING:
+        ask_elementwise(shapes)
+    elif name == "concat":
+        ask_joined(shapes, int(call.attrs.axis or 0))
+    else:
+        ask_product(shapes)

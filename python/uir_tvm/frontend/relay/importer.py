@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,13 +11,17 @@ import attrs
 import ml_dtypes
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from ...errors import FrontendError, ShapeError, UirError, UnsupportedOperatorError
 from ...function_scope import function_scope
+from ...one_at_a_time import one_at_a_time
+from ...open_size import AnySize, OpenSize
+from ...size_space import SizeSpace, reading_open_sizes
 from ...symbolic_shapes import OpenInput, OpenSignature
 from ..normalize import normalize
-from ..open_model import BoundAtOnce, has_open_sizes
+from ..open_expressions import expressions
+from ..open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
 from . import relay_program as p
 from .attributes import OPERATORS, resolved
@@ -86,8 +91,40 @@ def import_program(
                 lambda sizes: import_program(
                     program, params, shapes={**shapes, **signature.shapes(sizes)}, function=function
                 ),
+                symbolic=SymbolicForm(
+                    {name: name for name in signature.symbols},
+                    lambda space: _symbolic(program, main, params, signature, space),
+                    lambda sizes: None,
+                    tuple(each.name for each in signature.inputs),
+                ),
             )
         )
+    return _module(program, main, params, shapes)
+
+
+@one_at_a_time
+def _symbolic(
+    program: p.Program,
+    main: p.Function,
+    params: Mapping[str, np.ndarray],
+    signature: OpenSignature,
+    space: SizeSpace,
+) -> tvm.IRModule:
+    """The module for all sizes; what needs a number raises, and the program is imported for each shape."""
+    for name in space.symbols:
+        space.meet(name, tirx.Var(name, "int64"))
+    with reading_open_sizes(space):
+        shapes = {each.name: [space.said(str(size)) for size in each.sizes] for each in signature.inputs}
+        return _module(program, main, params, shapes)
+
+
+def _module(
+    program: p.Program,
+    main: p.Function,
+    params: Mapping[str, np.ndarray],
+    shapes: Mapping[str, Sequence[AnySize]],
+) -> tvm.IRModule:
+    """A function whose inputs have these shapes."""
     builder = relax.BlockBuilder()
     scope = Activation()
     inputs: list[relax.Var] = []
@@ -114,6 +151,15 @@ def _signature(
 ) -> OpenSignature:
     """The tensors that a function takes; every open size (``?``) is named for its input and axis."""
 
+    taken: set[str] = set()
+
+    def symbol(name: str) -> str:
+        name = re.sub(r"\W", "_", name)
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
     def tensors(name: str, kind: p.Type) -> Iterator[OpenInput]:
         if isinstance(kind, tuple):
             for index, part in enumerate(kind):
@@ -122,7 +168,7 @@ def _signature(
             known = kind.shape if name not in shapes else shapes[name]
             yield OpenInput(
                 name,
-                tuple(f"{name}_{i}" if size is None else int(size) for i, size in enumerate(known)),
+                tuple(symbol(f"{name}_{i}") if size is None else int(size) for i, size in enumerate(known)),
                 kind.dtype,
             )
 
@@ -140,7 +186,7 @@ def _inputs(
     parameter: p.FunctionParameter,
     name: str,
     kind: p.Type,
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Sequence[AnySize]],
     inputs: list[relax.Var],
     taken: set[str],
 ) -> Value:
@@ -181,8 +227,8 @@ def _inputs(
             need=", ".join(sorted(NUMPY_DTYPES)),
             remedy="print the module again, whole",
         )
-    sizes = tuple(int(size) for size in shape if size is not None)
-    variable = relax.Var(unique, relax.TensorType(sizes, kind.dtype))
+    sizes = [size if isinstance(size, OpenSize) else int(size) for size in shape if size is not None]
+    variable = relax.Var(unique, relax.TensorType(expressions(sizes), kind.dtype))
     inputs.append(variable)
     return variable
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 from tvm import relax, topi
 
+from ....open_arithmetic import least
 from ...relax_view import dtype_of
 from ..conversion_context import ConversionContext, Value
 
@@ -38,7 +40,7 @@ def _take(c: ConversionContext, a: SimpleNamespace, x: Value, index: Value) -> V
         raise c.refuse(f"takes along axis {axis} of {batch} batch axes", "an axis behind the batch's")
     x = c.permute(x, [*range(batch), axis, *(n for n in range(batch, len(shape)) if n != axis)])
     moved = c.shape(x)
-    rows = int(np.prod(moved[:batch]))
+    rows = math.prod(moved[:batch])
     flat = c.reshape(x, [rows * size, *moved[batch + 1 :]])
     indices = c.shape(index)
     offsets = np.arange(rows).reshape(*indices[:batch], *[1] * (len(indices) - batch)) * size
@@ -103,7 +105,7 @@ def _topk(c: ConversionContext, a: SimpleNamespace, x: Value, k: Value = None) -
     count = a.k if k is None else c.numbers(k, "a count")[0]
     axis = a.axis % c.ndim(x)
     size = c.shape(x)[axis]
-    count = size if count < 1 else min(count, size)
+    count = size if count < 1 else least(count, size)
     both = c.emit(relax.op.topk(x, count, axis, "both", not a.is_ascend, "int32"))
     values, places = (c.emit(relax.TupleGetItem(both, n)) for n in range(2))
     places = c.cast(places, a.dtype or "int32")
@@ -124,7 +126,7 @@ def _unravel(c: ConversionContext, a: SimpleNamespace, index: Value, shape: Valu
     sizes = c.numbers(shape, "a shape")
     result = []
     for n, size in enumerate(sizes):
-        behind = int(np.prod(sizes[n + 1 :], dtype=np.int64))
+        behind = math.prod(sizes[n + 1 :])
         quotient = c.emit(relax.op.floor_divide(index, c.like(behind, index)))
         result.append(c.emit(relax.op.floor_mod(quotient, c.like(size, index))))
     return c.emit(relax.op.concat([c.reshape(row, [1, *c.shape(row)]) for row in result], 0))

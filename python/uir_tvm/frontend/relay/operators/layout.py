@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from types import SimpleNamespace
 
@@ -50,7 +51,7 @@ def relayout(c: ConversionContext, x: Value, source: str, target: str) -> Value:
         if letter.isupper() and letter.lower() in names and letter.lower() not in wanted:
             parts.append(names.index(letter.lower()))
         order += parts
-        final.append(int(np.prod([shape[n] for n in parts])))
+        final.append(math.prod(shape[n] for n in parts))
     return c.reshape(c.permute(x, order), final)
 
 
@@ -86,13 +87,13 @@ def _space_to_batch(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value
     order = [2 + 2 * n for n in range(count)] + [0] + [1 + 2 * n for n in range(count)]
     order += range(1 + 2 * count, len(apart))
     sizes = [size // blocks[n] if n < count else size for n, size in enumerate(shape)]
-    return c.reshape(c.permute(c.reshape(x, apart), order), [batch * int(np.prod(blocks)), *sizes])
+    return c.reshape(c.permute(c.reshape(x, apart), order), [batch * math.prod(blocks), *sizes])
 
 
 def _batch_to_space(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     blocks, crops = a.block_shape, a.crops
     batch, *shape = c.shape(x)
-    count, outer = len(blocks), batch // int(np.prod(blocks))
+    count, outer = len(blocks), batch // math.prod(blocks)
     apart = c.reshape(x, [*blocks, outer, *shape])
     order = [count]
     for n in range(count):

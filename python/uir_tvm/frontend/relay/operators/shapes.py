@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +11,21 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ....open_arithmetic import is_open, least, most
+from ....open_size import AnySize, OpenSize
+from ...open_expressions import expressions
 from ...relax_view import dtype_of
 from ..conversion_context import ConversionContext, Value
 
+#: Ends of slices from here on mean the end of the axis.
+_BEHIND_ALL = 2**31 - 1
+
 
 def new_shape(
-    c: ConversionContext, old: Sequence[int], codes: Sequence[int], keep_zero: bool = False
-) -> list[int]:
+    c: ConversionContext, old: Sequence[AnySize], codes: Sequence[AnySize], keep_zero: bool = False
+) -> list[AnySize]:
     """The shape that ``reshape`` means: 0 copies, -1 is inferred, -2 copies the rest, -3 joins, -4 splits."""
-    result: list[int] = []
+    result: list[AnySize] = []
     at, place, unknown = 0, 0, None
     codes = list(codes)
     try:
@@ -48,11 +55,10 @@ def new_shape(
             at += 1
     except (IndexError, ValueError, ZeroDivisionError):
         raise c.refuse(f"cannot make {codes} of {tuple(old)}", "codes that fit the shape") from None
-    size = int(np.prod(old, dtype=np.int64))
-    rest = int(np.prod(result, dtype=np.int64))
-    if unknown is not None and rest:
+    size, rest = math.prod(old), math.prod(result)
+    if unknown is not None and rest != 0:
         result[unknown] = size // rest
-    if int(np.prod(result, dtype=np.int64)) != size:
+    if math.prod(result) != size:
         raise c.refuse(f"cannot make {codes} of {tuple(old)}", f"{size} elements")
     return result
 
@@ -98,7 +104,7 @@ def _squeeze(c: ConversionContext, a: SimpleNamespace, x: Value, axes: Value = N
 
 
 def broadcast(c: ConversionContext, x: Value, shape: Sequence[int]) -> Value:
-    return c.emit(relax.op.broadcast_to(x, tuple(shape)))
+    return c.emit(relax.op.broadcast_to(x, tuple(expressions(shape))))
 
 
 def _broadcast_to(c: ConversionContext, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
@@ -135,7 +141,7 @@ def _split(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         if places <= 0 or size % places:
             raise c.refuse(f"cannot cut {size} into {places}", "a number that divides it")
         places = [size // places * n for n in range(1, places)]
-    ends = [min(int(n), size) for n in [*places, size]]
+    ends = [least(n, size) for n in [*places, size]]
     return tuple(c.slice(x, axis, b, e) for b, e in zip([0, *ends[:-1]], ends, strict=True))
 
 
@@ -167,13 +173,13 @@ def _meshgrid(c: ConversionContext, a: SimpleNamespace, vectors: Value) -> Value
 def _full(c: ConversionContext, a: SimpleNamespace, value: Value, shape: Value = None) -> Value:
     sizes = a.shape if shape is None else c.numbers(shape, "a shape")
     dtype = a.dtype or dtype_of(value)
-    return c.emit(relax.op.full(tuple(sizes), c.cast(value, dtype), dtype))
+    return c.emit(relax.op.full(tuple(expressions(sizes)), c.cast(value, dtype), dtype))
 
 
 def _filled(number: int) -> Any:
     def convert(c: ConversionContext, a: SimpleNamespace, shape: Value = None) -> Value:
         sizes = a.shape if shape is None else c.numbers(shape, "a shape")
-        return c.emit(relax.op.full(tuple(sizes), c.const(number, a.dtype), a.dtype))
+        return c.emit(relax.op.full(tuple(expressions(sizes)), c.const(number, a.dtype), a.dtype))
 
     return convert
 
@@ -194,7 +200,7 @@ def slices(
     strides: Sequence[int] | None,
     axes: Sequence[int] | None,
     mode: str = "end",
-) -> list[tuple[int, int, int, int]]:
+) -> list[tuple[int, AnySize, AnySize, int]]:
     """(axis, begin, end, stride) of each axis that is cut, within the tensor."""
     axes = list(range(len(begin))) if axes is None else [n % len(shape) for n in axes]
     strides = [1] * len(axes) if not strides or mode == "size" else list(strides)
@@ -208,24 +214,46 @@ def slices(
             last = size if last < 0 else first + last
         if stride == 0:
             raise c.refuse("has stride 0", "a stride")
+        if is_open((size, first, last)):
+            result.append((axis, *_within(c, size, first, last, stride), stride))
+            continue
         covered = range(size)[slice(first, None if stride < 0 and last < -size else last, stride)]
         result.append((axis, covered.start, covered.stop, stride))
     return result
 
 
-def cut(c: ConversionContext, x: Value, places: Sequence[tuple[int, int, int, int]]) -> Value:
+def _within(
+    c: ConversionContext, size: AnySize, first: AnySize, last: AnySize, stride: AnySize
+) -> tuple[AnySize, AnySize]:
+    """Where a slice of an open axis begins and ends; a bound that no tensor reaches is the axis' end."""
+    if stride < 0:
+        raise c.refuse("runs backwards along an open axis", "a stride above 0")
+
+    def bound(place: AnySize) -> AnySize:
+        if not isinstance(place, OpenSize) and place >= _BEHIND_ALL:
+            return size
+        return most(place + size, 0) if place < 0 else least(place, size)
+
+    return bound(first), bound(last)
+
+
+def cut(c: ConversionContext, x: Value, places: Sequence[tuple[int, AnySize, AnySize, int]]) -> Value:
     """A slice; what runs backwards is reversed first."""
     shape = c.shape(x)
-    bounds: tuple[list[int], ...] = ([], [], [], [])
+    bounds: tuple[list[AnySize], ...] = ([], [], [], [])
     for axis, begin, end, stride in places:
         if stride < 0:
             x = c.emit(relax.op.flip(x, axis))
             size = shape[axis]
             begin, end, stride = size - 1 - begin, size - 1 - end, -stride
         if (begin, end, stride) != (0, shape[axis], 1):
-            for column, value in zip(bounds, (axis, begin, max(begin, end), stride), strict=True):
+            for column, value in zip(bounds, (axis, begin, most(begin, end), stride), strict=True):
                 column.append(value)
-    return c.emit(relax.op.strided_slice(x, *bounds)) if bounds[0] else x
+    if not bounds[0]:
+        return x
+    # TVM cannot tell that an open bound lies within; `_within` says so
+    within = is_open((*bounds[1], *bounds[2], *shape))
+    return c.emit(relax.op.strided_slice(x, *map(expressions, bounds), assume_inbound=within))
 
 
 def _strided_slice(
@@ -254,7 +282,7 @@ def _shape_of(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
 
 
 def _size_of(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
-    return c.const(int(np.prod(c.shape(x), dtype=np.int64)), a.dtype or "int32")
+    return c.const(math.prod(c.shape(x)), a.dtype or "int32")
 
 
 def _trilu(c: ConversionContext, a: SimpleNamespace, x: Value, k: Value) -> Value:
