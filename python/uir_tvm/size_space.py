@@ -57,15 +57,22 @@ class SizeSpace:
         Sizes that have to meet what comparisons answer. Where representatives answer otherwise,
         `SizeSpace.unlike` is the condition that representatives like these sizes hold, and the comparison
         raises OpenSizeError.
+    may_agree : bool
+        Whether sizes that must agree do, though ``met`` has other numbers for them.
     """
 
-    def __init__(self, symbols: Iterable[OpenSymbol], met: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        symbols: Iterable[OpenSymbol],
+        met: Mapping[str, int] | None = None,
+        may_agree: bool = False,
+    ) -> None:
         self.symbols = {symbol.name: symbol for symbol in symbols}
         #: The value of each symbol that stands for all.
         self.representatives = {name: symbol.representative for name, symbol in self.symbols.items()}
         #: Sizes that the model finds while it runs (how many elements are not zero), by name.
         self.found: dict[str, OpenSymbol] = {}
-        self._met = met
+        self._met, self._may_agree = met, may_agree
         self.unlike: Condition | None = None
         self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
         #: What stands for a symbol where a size is handed to TVM.
@@ -321,9 +328,11 @@ class SizeSpace:
         if not isinstance(size, OpenSize):
             return bool(size == 0)
         met = self._met
-        two = len(size.terms) == 2 and all(len(monomial) == 1 for monomial, _ in size.terms)
-        if two and met is not None and not self.is_found(size) and self.value(size, met) == 0:
-            if self.value(size, self.representatives) != 0:
+        two = len(size.terms) == 2 and all(
+            len(names) == 1 and names[0] in self.symbols and abs(factor) == 1 for names, factor in size.terms
+        )
+        if two and met is not None and self.value(size, self.representatives) != 0:
+            if self._may_agree or self.value(size, met) == 0:
                 self.unlike = Condition(size, "==")
                 raise OpenSizeError(
                     f"{a} and {b} are read as unlike.",

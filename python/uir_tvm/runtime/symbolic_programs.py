@@ -210,6 +210,10 @@ class SymbolicPrograms:
         if model is None or model.symbolic is None:
             return None
         for sizes in _usual(model):
+            if not self.programs and not self.why_not:
+                self._make(model, sizes, may_agree=True)
+            if self.programs and self.programs[0].whole is not None:
+                return SizedProgram(self.programs[0], self.programs[0].space.representatives)
             made = self.of(model, model.signature.shapes(sizes))
             if made is None:
                 return None
@@ -238,18 +242,23 @@ class SymbolicPrograms:
         """The first program whose conditions sizes meet."""
         return next((each for each in self.programs if each.admits(**sizes)), None)
 
-    def _make(self, model: OpenModel, sizes: Sizes) -> None:
+    def _make(self, model: OpenModel, sizes: Sizes, may_agree: bool = False) -> None:
         """One more program, of which comparisons answer as for these sizes; or the reason why there is none.
 
-        A program besides others is made of these sizes alone.
+        A program besides others is made of these sizes alone. Where no call has these sizes, those that must
+        agree may do so.
         """
         alike: list[Condition] = []
         for _ in range(MOST_TRIED):
             near = len(self.programs) > 0 or len(alike) == MOST_TRIED - 1
-            if self._made_with(model, sizes, alike, near):
+            if self._made_with(model, sizes, alike, near, may_agree):
                 return
+            if may_agree:
+                sizes = {**sizes, **{name: sizes[other] for name, other in _equal(alike).items()}}
 
-    def _made_with(self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool) -> bool:
+    def _made_with(
+        self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool, may_agree: bool
+    ) -> bool:
         """Whether that is all; else one more condition is known that representatives have to meet."""
         form = model.symbolic
         assert form is not None and self._group is not None
@@ -261,7 +270,7 @@ class SymbolicPrograms:
         symbols = symbols_for(
             ranges, form.variables, sizes, None if near else holds, self._least(form), _equal(alike)
         )
-        space = SizeSpace(symbols, sizes)
+        space = SizeSpace(symbols, sizes, may_agree)
         try:
             module = form.module(space)
             grouped = self._group(module, space)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("lark")
 
 import uir_tvm
+from uir_tvm.errors import NotCompiledError
 from uir_tvm.frontend import from_relay
 
 from .fixtures import NETWORKS, text_of, values_of
@@ -87,3 +88,16 @@ def test_a_network_with_an_open_batch_is_saved_for_every_batch(tmp_path: pathlib
         got = np.asarray(loaded(np.concatenate([data] * rows)))
         np.testing.assert_allclose(got, np.concatenate([want] * rows), rtol=1e-5, atol=1e-6)
     assert len(executable.report()["programs"]) == 1
+
+
+def test_sizes_agree_before_a_call_says_so(tmp_path: pathlib.Path) -> None:
+    """A file is made for equal sizes, since no others can be meant; loaded, it refuses the others by name."""
+    (tmp_path / "m.relay").write_text(
+        HEADER + "def @main(%x: Tensor[(?, 3), float32], %y: Tensor[(?, 3), float32]) { add(%x, %y) }"
+    )
+    uir_tvm.compile(tmp_path / "m.relay").save(tmp_path / "m.uir")
+    loaded = uir_tvm.load(tmp_path / "m.uir")
+    x = np.ones((5, 3), np.float32)
+    assert (np.asarray(loaded(x, x)) == 2).all()
+    with pytest.raises(NotCompiledError, match="without code for these shapes"):
+        loaded(x, x[:4])
