@@ -70,6 +70,32 @@ def test_after_a_bias_and_before_a_residual() -> None:
     assert (attrs.bias, attrs.activation, attrs.residual) == (True, "clip(0.0,6.0)", "after_activation")
 
 
+def test_the_longest_is_taken() -> None:
+    """A bias with the 3 of a hard sigmoid in it leaves a clip, which alone would be an activation too."""
+
+    def body(emit: Emit, x: Any) -> Any:
+        y = between(emit, emit(op.add(product(emit, x), constant(16))), 0, 6)
+        return emit(op.divide(y, number(6)))
+
+    attrs = only(check(INPUT, body))
+    assert (attrs.bias, attrs.activation) == (True, "hard_sigmoid(0.16666666666666666,0.0)")
+
+
+def test_the_factor_of_a_hard_swish_is_not_the_next_product_s() -> None:
+    """Two layers are two calls: 1 / 6 between them ends the first one's activation."""
+
+    def body(emit: Emit, x: Any) -> Any:
+        y = emit(op.add(product(emit, x), constant(16)))
+        y = emit(op.divide(emit(op.multiply(y, shifted(emit, y))), number(6)))
+        return emit(op.matmul(y, constant(16, 4)))
+
+    graph = check(INPUT, body)
+    assert kinds(graph) == ["matmul", "matmul"]
+    first, second = (node.attrs for node in graph.library_ops)
+    assert (first.bias, first.activation) == (True, "hard_swish(0.16666666666666666,0.5)")
+    assert second.alpha == 1.0
+
+
 NOT = {
     "bounds that cross": lambda e, x: between(e, x, 6, 0),
     "one bound": lambda e, x: e(op.maximum(x, number(0.5))),

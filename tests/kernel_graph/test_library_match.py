@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph.build import build_with
+from uir_tvm.kernel_graph.program import Program
+from uir_tvm.kernel_graph.scales import scale_weights
 from uir_tvm.library.library_tables import NONE
 from uir_tvm.target.ascend.library import TABLE as ASCEND
 from uir_tvm.target.cpu.library import TABLE as CPU
@@ -214,6 +217,35 @@ def test_factors_fold_until_their_product_leaves_the_range() -> None:
     (node,) = graph.library_ops
     assert node.attrs.alpha == pytest.approx(1e-30)
     assert [custom.ops for custom in graph.custom_ops] == [("multiply",)]
+
+
+def test_a_factor_of_a_constant_is_in_the_constant() -> None:
+    """Halving and 1 / 3 are of the weight when the model is compiled; the bias has no factor."""
+
+    def body(emit, x):
+        halved = emit(op.multiply(x, relax.const(0.5, "float32")))
+        third = emit(op.divide(emit(op.matmul(halved, constant(8, 6))), relax.const(3.0, "float32")))
+        return emit(op.add(third, constant(6, seed=1)))
+
+    attrs = only(check({"x": ((3, 8), "float32")}, body))
+    assert (attrs.alpha, attrs.bias) == (1.0, True)
+
+
+@pytest.mark.parametrize(
+    "alpha, dtype, readers", [(0.5, "float32", 2), (0.5, "float16", 1), (1e-8, "float32", 1)]
+)
+def test_a_factor_stays_beside_a_constant(alpha: float, dtype: str, readers: int) -> None:
+    """One that is read elsewhere would be there twice; others could lose digits."""
+    program = Program([], [], [], False, 0)
+    x, w = program.fresh("x", (3, 4), dtype), program.constant(np.ones((4, 4), dtype))
+    for _ in range(readers):
+        attributes = {"alpha": alpha}
+        program.ops.append(
+            program.add_op("library.matmul", [x.view(), w.view()], (3, 4), dtype, attributes=attributes)
+        )
+    scale_weights(program)
+    assert [op.attrs["alpha"] for op in program.ops] == [alpha] * readers
+    assert all(op.operands[1].base is w for op in program.ops)
 
 
 def cuda_graph_of(inputs, body):

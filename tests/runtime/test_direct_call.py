@@ -15,7 +15,9 @@ import tvm
 import tvm_ffi
 import uir_tvm
 from torch.export import Dim
+from uir_tvm import threads
 from uir_tvm.errors import ShapeError
+from uir_tvm.runtime.direct_call import direct_of
 from uir_tvm.runtime.executable import Executable
 
 SHAPE = (6, 16)
@@ -105,6 +107,22 @@ def test_every_kind_of_tensor_gives_what_pytorch_gives(scaled: Executable, name:
         given.detach() if of_torch else torch.from_numpy(np.array(getattr(given, "numpy", lambda: given)()))
     )
     torch.testing.assert_close(torch.as_tensor(made), Scaled()(numbers), rtol=2e-6, atol=1e-7)
+
+
+def test_threads_are_there_before_a_program_is_prepared(
+    scaled: Executable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Library operators plan for them: in a process that compiled nothing, TVM would say one of two CPUs."""
+    began: list[str] = []
+    prepare = scaled.programs
+    assert prepare is not None
+    monkeypatch.setattr(threads, "ready", lambda: False)
+    monkeypatch.setattr(threads, "before_running", lambda: began.append("threads"))
+    monkeypatch.setitem(
+        vars(scaled), "programs", lambda *given: (began.append("program"), prepare(*given))[1]
+    )
+    assert direct_of(scaled) is not None
+    assert began == ["threads", "program"]
 
 
 @pytest.mark.parametrize("name", ["aligned", "allocated", "torch", "torch with gradient", "tvm"])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import attrs
@@ -151,7 +151,7 @@ LONGEST = 6
 def activation_of(
     value: Value, users: dict[Value, list[tuple[Op, int]]], kept: set[Value]
 ) -> tuple[KnownFunction, Op, set[Op]] | None:
-    """The activation that all readers of a value together are.
+    """The activation that all readers of a value together are; of several the longest.
 
     Parameters
     ----------
@@ -167,10 +167,11 @@ def activation_of(
         The function, the operator that gives its result, and all operators of it.  None where readers are
         something else, or where what is between is read from elsewhere.
     """
+    longest = None
     reached: list[Op] = [reader for reader, _ in users.get(value, ())]
     for op in reached:  # grows on the way
         if len(reached) > LONGEST:
-            return None
+            break
         for pattern in PATTERNS.get(op.name, ()):
             found = pattern(op)
             if found is None or found.argument.base is not value or not found.argument.is_whole:
@@ -181,9 +182,33 @@ def activation_of(
                 for made in (value, *(o.result for o in inside if o is not op))
                 for reader, _ in users.get(made, ())
             ) and not any(o.result in kept for o in inside if o is not op):
-                return found, op, inside
+                longest = found, op, inside
+                break
         reached += [r for result in op.results for r, _ in users.get(result, ()) if r not in reached]
-    return None
+    return longest
+
+
+def ends_activation(op: Op, names: Container[str]) -> bool:
+    """Whether an operator is the last of an activation of what a library computes, bias included.
+
+    Parameters
+    ----------
+    op : Op
+    names : container of str
+        Activations that the library applies.
+    """
+    for pattern in PATTERNS.get(op.name, ()):
+        found = pattern(op)
+        if found is None or found.name not in names or not found.argument.is_whole:
+            continue
+        made = found.argument.base.producer
+        sides = () if made is None else (made, *(view.base.producer for view in made.operands))
+        if any(
+            side is not None and side.name.startswith("library.") and (side is made or made.name == "add")
+            for side in sides
+        ):
+            return True
+    return False
 
 
 def _between(value: Value, last: Op) -> set[Op]:

@@ -19,7 +19,7 @@ from .op_kinds import QUANTIZED_PRODUCT
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
 from .quantized_products import joined_weights, quantized_product, unpack_products
-from .scales import fold_scales
+from .scales import fold_scales, scale_weights
 from .strided_views import Layout
 
 
@@ -55,7 +55,8 @@ def match_library(program: Program, table: LibraryTable, *, join: bool = True) -
             program.ops[index] = new
             op.result.producer = new
     if table.scales and join:
-        fold_scales(program)
+        fold_scales(program, table.activations)
+        scale_weights(program)
     _absorb(program, table, only_bias=True)
     if join:
         combine(program, table)

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
+from .activation_patterns import ends_activation
 from .patterns import commuted, producer, reading_counts
 from .program import Op, Program, View, compose
 
 
-def fold_scales(program: Program) -> None:
+def fold_scales(program: Program, activations: Container[str] = ()) -> None:
     """(a * s) @ b, a @ (b * s), (a @ b) * s, (a @ b) / s -> the library's product with alpha = s or 1 / s.
 
     For one number s.  This moves a rounding (of s * a or of 1 / s) and changes results by an ulp or so.  A
-    factor that float32 holds only as a denormal, zero or infinity stays where it is.
+    factor that float32 holds only as a denormal, zero or infinity stays where it is, and so does one that
+    ends one of the ``activations`` (1 / 6 of a hard swish), which the product before it applies.
     """
     counts = reading_counts(program)
     for op in list(program.ops):
@@ -23,7 +27,7 @@ def fold_scales(program: Program) -> None:
             scale = view.base.producer
             if scale is None or scale.name not in ("multiply", "divide") or counts[view.base] != 1:
                 continue
-            found = _scale_of(scale)
+            found = None if ends_activation(scale, activations) else _scale_of(scale)
             if found is None:
                 continue
             composed, alpha = compose(view, found[0]), op.attrs["alpha"] * found[1]
@@ -42,6 +46,24 @@ def fold_scales(program: Program) -> None:
         matmul.attrs["alpha"] *= found[1]
         program.replace_value(scale.result, matmul.result.view())
     program.remove_dead()
+
+
+def scale_weights(program: Program) -> None:
+    """alpha (a @ w) -> a @ (alpha w) for constants w that nothing else reads.
+
+    What a library does with a factor of its own costs time at every call. Constants of other types than
+    float32, and factors that could bring theirs near the ends of its range, stay apart.
+    """
+    counts = reading_counts(program)
+    for op in program.ops:
+        if op.name != "library.matmul" or op.attrs["alpha"] == 1.0 or not 1e-6 < abs(op.attrs["alpha"]) < 1e6:
+            continue
+        weight = op.operands[1]
+        if weight.base.constant is None or weight.base.dtype != "float32" or counts[weight.base] != 1:
+            continue
+        scaled = (weight.base.array * op.attrs["alpha"]).astype("float32")
+        op.operands[1] = View(program.constant(scaled, weight.base.name), weight.layout)
+        op.attrs["alpha"] = 1.0
 
 
 def _scale_of(op: Op) -> tuple[View, float] | None:

@@ -72,6 +72,8 @@ def direct_of(executable: Executable, sizes: tuple[int, ...] | None = None) -> D
     prepare = executable.programs
     if prepare is None:
         return None
+    if not threads.ready():
+        threads.before_running()  # the library plans for the threads that there are
     with failing():
         made = prepare(
             [tvm_ffi.Shape(spec.shape) for spec in specs],
