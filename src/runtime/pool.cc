@@ -22,8 +22,9 @@
 namespace uir::runtime {
 namespace {
 
-/*! How long a thread looks for work before it sleeps: longer than from one call to the next. */
-constexpr std::chrono::microseconds kLooking{50};
+/*! How long a thread looks for work before it sleeps: longer than from one call to the next, also where the last
+ *  kernels of a model ran on one thread. To wake one takes up to 80. */
+constexpr std::chrono::microseconds kLooking{250};
 /*! How long of that it holds its CPU: as long as models take from one kernel to the next. */
 constexpr std::chrono::microseconds kHolding{15};
 /*! Launches at one time that get help from other threads. */

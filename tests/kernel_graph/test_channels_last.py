@@ -81,6 +81,10 @@ STEPS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
             op.image.resize2d(x, (24, 20), None, "NCHW", "nearest_neighbor", "asymmetric", "floor")
         ),
     ),
+    "rows and columns": (
+        lambda emit, x: emit(op.take(x, relax.const([0, 0, 3, 2], "int64"), axis=2)),
+        lambda emit, x: emit(op.take(x, relax.const([1, 1, 5, 5, 9], "int64"), axis=-1)),
+    ),
     "gate": (gate,),
     "branches": (beside,),
     "pool and branches": (lambda emit, x: emit(nn.max_pool2d(x, (2, 2), (2, 2))), beside),

@@ -13,6 +13,20 @@ from uir_tvm.library import cpu, reference
 from uir_tvm.library.attrs import LAYOUTS
 from uir_tvm.library.cpu import Conv2dAttrs
 
+#: Those that tiles apply, and one that they leave to the library.
+ACTIVATION_TEXTS = (
+    "none relu silu sigmoid tanh leaky_relu(0.1) clip(-0.5,0.75) hard_sigmoid(0.2,0.5) hard_swish(0.25,0.5) "
+    "gelu_erf"
+).split()
+
+#: Windows of one pixel for few pixels: whole and other numbers of vectors, tiles that are not full, pixels
+#: that are left out, one pixel.
+PRODUCTS: dict[str, dict[str, Any]] = {
+    "few pixels": {"input": (1, 40, 7, 7), "weight": (72, 40, 1, 1)},
+    "whole vectors": {"input": (2, 33, 5, 6), "weight": (112, 33, 1, 1)},
+    "every other pixel": {"input": (2, 24, 9, 7), "weight": (67, 24, 1, 1), "strides": (2, 3)},
+    "one pixel": {"input": (1, 90, 1, 1), "weight": (130, 90, 1, 1)},
+}
 #: More images than threads, images that threads share, channels in no whole vectors, groups, bands of rows,
 #: weights larger than images, images that go together.
 CONVOLUTIONS: dict[str, dict[str, Any]] = {
@@ -28,6 +42,7 @@ CONVOLUTIONS: dict[str, dict[str, Any]] = {
     "bands": {"input": (1, 64, 80, 70), "weight": (72, 64, 1, 1)},
     "large weight": {"input": (1, 256, 4, 4), "weight": (200, 256, 3, 3), "padding": (1, 1, 1, 1)},
     "pixels": {"input": (7, 16, 1, 1), "weight": (9, 16, 1, 1)},
+    **PRODUCTS,
 }
 CASES = [(name, x, out) for name in CONVOLUTIONS for x in LAYOUTS for out in LAYOUTS]
 
@@ -80,9 +95,62 @@ def test_nothing_is_reordered_between_channels_last(name: str) -> None:
         pytest.skip("oneDNN is not installed")
     attrs = Conv2dAttrs(**CONVOLUTIONS[name], activation="relu", packed=True, threads=1)
     found = cpu.describe(evolve(attrs, input_layout="NHWC", output_layout="NHWC"))
-    assert found["plan"] == "channels last"
+    assert found["plan"] in ("channels last", "tiles")
     assert found["reorders"] == 0
     assert not found["implementation"].startswith("ref")
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("activation", ACTIVATION_TEXTS)
+def test_every_activation_of_a_tile(name: str, activation: str) -> None:
+    """Of sums from about -30 to 30, with the residual in every place."""
+    for residual in cpu.RESIDUALS:
+        attrs = Conv2dAttrs(
+            **PRODUCTS[name],
+            bias=residual != "none",
+            residual=residual,
+            activation=activation,
+            packed=True,
+            input_layout="NHWC",
+            output_layout="NHWC",
+        )
+        x, w = lying(random(1, *attrs.input), "NHWC"), random(2, *attrs.weight)
+        more = [random(3, attrs.weight[0])] if attrs.bias else []
+        if residual != "none":
+            more.append(lying(random(4, *attrs.output), "NHWC"))
+        want = reference.conv2d(attrs, x, w, *more)
+        # 90 products, of which each errs by 6e-8 of itself, and the activation's 3 ulp
+        assert np.abs(run(attrs, x, w, *more) - want).max() <= 1e-5 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "silu", "hard_swish(0.25,0.5)", "clip(-1,1)"])
+def test_tiles_keep_nan(activation: str) -> None:
+    """A pixel that is no number has none as its result, and its neighbours are what they were."""
+    attrs = Conv2dAttrs(
+        **PRODUCTS["whole vectors"],
+        activation=activation,
+        packed=True,
+        input_layout="NHWC",
+        output_layout="NHWC",
+    )
+    x, w = lying(random(1, *attrs.input), "NHWC"), random(2, *attrs.weight)
+    want = run(attrs, x, w)
+    x[1, 3, 2, 5] = np.nan
+    got = run(attrs, x, w)
+    assert np.isnan(got[1, 3, 2]).all()
+    got[1, 3, 2] = want[1, 3, 2]
+    np.testing.assert_array_equal(got, want)
+
+
+def test_threads_share_few_pixels(threads: int) -> None:
+    """Pixels, not rows, of seven: 24 and 25 of 49. Of one pixel they share the channels of the result."""
+    shared = {"packed": True, "input_layout": "NHWC", "output_layout": "NHWC"}
+    found = cpu.describe(Conv2dAttrs(input=(1, 256, 7, 7), weight=(64, 256, 1, 1), **shared))
+    if found["plan"] != "tiles":
+        pytest.skip("this CPU has no AVX512")
+    assert found["parts"] == [threads, 1]
+    found = cpu.describe(Conv2dAttrs(input=(1, 512, 1, 1), weight=(512, 512, 1, 1), **shared))
+    assert (found["plan"], found["parts"]) == ("tiles", [1, threads])
 
 
 def test_threads_share_the_rows_of_all_images(threads: int) -> None:

@@ -73,10 +73,13 @@ def _movable(op: Op) -> bool:
 
 
 def _is_channels_first(op: Op) -> bool:
-    """Whether the call says that its second axis is the channels'."""
+    """Whether the call says that its second axis is the channels', or leaves them where they are."""
     assert op.call is not None
     if op.name == "concat":
         return int(op.call.attrs.axis) % 4 == 1
+    if op.name == "take":
+        axis = op.call.attrs.axis
+        return axis is not None and int(axis) % 4 != 1 and len(op.operands[1].shape) == 1
     return {str(op.call.attrs.layout), str(getattr(op.call.attrs, "out_layout", "NCHW"))} == {"NCHW"}
 
 
@@ -147,7 +150,10 @@ def _turn(program: Program, chosen: Mapping[Value, Op]) -> None:
         elif turns or (any(last) and _is_sink(op) and not _is_pixel(op.operands[0].shape)):
             if op.call is not None and op.name in TURNED:
                 op.call = TURNED[op.name](op)
-            op.operands = [View(view.base, view.layout.permute(TO_LAST)) for view in op.operands]
+            op.operands = [
+                View(view.base, view.layout.permute(TO_LAST)) if len(view.shape) == 4 else view
+                for view in op.operands
+            ]
             turns = turns or len(op.shape) == 4
         if turns and result is not None:
             moved[result] = _moved(program, op, result)
@@ -164,8 +170,10 @@ def _moved(program: Program, op: Op, value: Value) -> View:
 
 
 def _images(op: Op) -> list[relax.Var]:
-    """Variables of an operator's operands, with the channels last."""
-    shapes = [[view.shape[axis] for axis in TO_LAST] for view in op.operands]
+    """Variables of an operator's operands, with the channels last where they are images."""
+    shapes = [
+        [view.shape[axis] for axis in TO_LAST] if len(view.shape) == 4 else view.shape for view in op.operands
+    ]
     return [
         relax.Var("x", relax.TensorType(expressions(shape), view.base.dtype))
         for shape, view in zip(shapes, op.operands, strict=True)
@@ -206,6 +214,13 @@ def _resize(op: Op) -> tvm.ir.Call:
     return relax.op.image.resize2d(*_images(op), op.call.args[1], list(found.roi), "NHWC", **given)
 
 
+def _take(op: Op) -> tvm.ir.Call:
+    """Rows or columns, as PyTorch's nearest resize takes them."""
+    assert op.call is not None
+    axis = TO_LAST.index(int(op.call.attrs.axis) % 4)
+    return relax.op.take(*_images(op), axis=axis, mode=str(op.call.attrs.mode))
+
+
 def _reduction(op: Op) -> tvm.ir.Call:
     assert op.call is not None
     axes = sorted(TO_LAST.index(axis) for axis in axes_of(op.call.attrs.axis, 4))
@@ -223,5 +238,6 @@ TURNED: Mapping[str, Callable[[Op], Any]] = {
     "nn.adaptive_avg_pool2d": _adaptive_pool,
     "nn.avg_pool2d": _pool,
     "nn.max_pool2d": _pool,
+    "take": _take,
     **dict.fromkeys(REDUCTIONS, _reduction),
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile of a product of pixels and channels, some pixels by some vectors of output channels, in vectors of kLanes
+// floats. No guard: conv2d_tiled.cc includes this in a namespace and for instructions of its own.
+
+#include "library/vector_math.h"
+
+/*! Sums of a tile begin with the bias and take one product after the other. Where what is left is at most a residual
+ * and bounds, they end in the result; else in `to`, for `Finish`. */
+template <int kVectors, int kPixels>
+void Sums(const Tile& tile, float* to) {
+  Vector sums[kPixels][kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    Vector bias = {};
+    if (tile.bias) Get(bias, tile.bias + v * kLanes, tile.channels - v * kLanes);
+    for (int p = 0; p < kPixels; ++p) sums[p][v] = bias;
+  }
+  const float* x[kPixels];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) x[p] = tile.x[p];
+  const Unaligned* weight = reinterpret_cast<const Unaligned*>(tile.weight);
+  for (int64_t k = 0; k < tile.depth; ++k, weight += kVectors) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += weight[v] * x[p][k];
+    }
+  }
+  const bool ends = tile.bounded && tile.channels == kVectors * kLanes;
+  const Vector low = Vector{} + tile.low, high = Vector{} + tile.high;
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      Vector sum = sums[p][v];
+      if (!ends) {
+        *reinterpret_cast<Unaligned*>(to + (p * kVectors + v) * kLanes) = sum;
+        continue;
+      }
+      const int64_t at = p * tile.row + v * kLanes;
+      if (tile.residual) sum += *reinterpret_cast<const Unaligned*>(tile.residual + at);
+      sum = sum < low ? low : sum > high ? high : sum;  // keeps NaN
+      *reinterpret_cast<Unaligned*>(tile.out + at) = sum;
+    }
+  }
+}
+
+/*! 1 / x within an ulp. */
+UIR_INLINE void Reciprocal(Vector& x) {
+  const Vector near = reinterpret_cast<Vector>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(x)));
+  x = near * (2.0f - x * near);
+}
+
+UIR_INLINE void Logistic(Vector& x) {
+  x = -x;
+  Exp(x);
+  x = 1.0f + x;
+  Reciprocal(x);
+}
+
+/*! Keeps NaN. */
+UIR_INLINE void Bound(Vector& x, float low, float high) {
+  x = x < low ? Vector{} + low : x > high ? Vector{} + high : x;
+}
+
+template <Activation kActivation>
+UIR_INLINE void Apply(Vector& x, float first, float second) {
+  if constexpr (kActivation == Activation::kRelu) x = x < 0.0f ? Vector{} : x;
+  if constexpr (kActivation == Activation::kLeakyRelu) x = x < 0.0f ? first * x : x;
+  if constexpr (kActivation == Activation::kClip) Bound(x, first, second);
+  if constexpr (kActivation == Activation::kTanh) Tanh(x);
+  if constexpr (kActivation == Activation::kSigmoid) Logistic(x);
+  if constexpr (kActivation == Activation::kSilu) {
+    Vector gate = x;
+    Logistic(gate);
+    x *= gate;
+  }
+  if constexpr (kActivation == Activation::kHardSigmoid || kActivation == Activation::kHardSwish) {
+    Vector gate = first * x + second;
+    Bound(gate, 0.0f, 1.0f);
+    x = kActivation == Activation::kHardSwish ? x * gate : gate;
+  }
+}
+
+/*! Residual and activation of `pixels` rows of sums, and their places in the result. */
+template <Activation kActivation>
+void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
+  const float first = tile.epilogue->parameters[0], second = tile.epilogue->parameters[1];
+  const Residual residual = tile.epilogue->residual;
+  for (int p = 0; p < pixels; ++p) {
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t at = p * tile.row + v * kLanes, count = tile.channels - v * kLanes;
+      Vector x = *reinterpret_cast<const Unaligned*>(sums + (p * vectors + v) * kLanes), other = {};
+      if (residual != Residual::kNone) Get(other, tile.residual + at, count);
+      if (residual == Residual::kBeforeActivation) x += other;
+      Apply<kActivation>(x, first, second);
+      if (residual == Residual::kAfterActivation) x += other;
+      Put(tile.out + at, x, count);
+    }
+  }
+}
+
+typedef void (*SumsOf)(const Tile&, float*);
+typedef void (*FinishOf)(const Tile&, const float*, int, int);
+
+/*! Of one pixel, of two, and so on. */
+template <int kVectors, int... kBefore>
+constexpr std::array<SumsOf, sizeof...(kBefore)> PixelsOf(std::integer_sequence<int, kBefore...>) {
+  return {Sums<kVectors, kBefore + 1>...};
+}
+
+template <int kVectors>
+constexpr auto kPixelsOf = PixelsOf<kVectors>(std::make_integer_sequence<int, kMostPixels[kVectors - 1]>());
+
+inline SumsOf SumsFor(int vectors, int pixels) {
+  switch (vectors) {
+    case 1:
+      return kPixelsOf<1>[pixels - 1];
+    case 2:
+      return kPixelsOf<2>[pixels - 1];
+    case 3:
+      return kPixelsOf<3>[pixels - 1];
+    default:
+      return kPixelsOf<4>[pixels - 1];
+  }
+}
+
+/*! Null: not one of ours. */
+inline FinishOf FinishFor(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return Finish<Activation::kNone>;
+    case Activation::kRelu:
+      return Finish<Activation::kRelu>;
+    case Activation::kLeakyRelu:
+      return Finish<Activation::kLeakyRelu>;
+    case Activation::kClip:
+      return Finish<Activation::kClip>;
+    case Activation::kTanh:
+      return Finish<Activation::kTanh>;
+    case Activation::kSigmoid:
+      return Finish<Activation::kSigmoid>;
+    case Activation::kSilu:
+      return Finish<Activation::kSilu>;
+    case Activation::kHardSigmoid:
+      return Finish<Activation::kHardSigmoid>;
+    case Activation::kHardSwish:
+      return Finish<Activation::kHardSwish>;
+    case Activation::kGeluErf:
+    case Activation::kGeluTanh:
+      break;
+  }
+  return nullptr;
+}
