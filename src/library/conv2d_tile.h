@@ -4,6 +4,9 @@
 
 #include "library/vector_math.h"
 
+/*! How far ahead of one pixel's products its weight is asked for, in vectors. */
+constexpr int kAhead = 64;
+
 /*! Sums of a tile begin with the bias and take one product after the other. Where what is left is at most a residual
  * and bounds, they end in the result; else in `to`, for `Finish`. */
 template <int kVectors, int kPixels>
@@ -19,6 +22,9 @@ void Sums(const Tile& tile, float* to) {
   for (int p = 0; p < kPixels; ++p) x[p] = tile.x[p];
   const Unaligned* weight = reinterpret_cast<const Unaligned*>(tile.weight);
   for (int64_t k = 0; k < tile.depth; ++k, weight += kVectors) {
+    if constexpr (kPixels == 1) {  // which waits for nothing but the weight
+      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(weight + kAhead + v);
+    }
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4

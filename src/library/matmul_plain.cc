@@ -238,6 +238,9 @@ std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const Matm
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading) {
   if (attrs.execution.plain || attrs.k == 0) return MakePlainMatmul(attrs, types, threads);
+  if (threading == Threading::kPool) {
+    if (auto plan = MakeRowMatmul(attrs, types, threads)) return plan;
+  }
   if (auto plan = MakeDirectMatmul(attrs, types, threads, threading)) return plan;
   if (auto plan = MakeStagedMatmul(attrs, types, threads)) return plan;
   return MakePlainMatmul(attrs, types, threads);

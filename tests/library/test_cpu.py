@@ -91,6 +91,34 @@ def test_every_epilogue(library: bool, activation: str, residual: str) -> None:
             check_matmul(attrs, random(1, 37, 50), random(2, 50, 70), (37, 70))
 
 
+@pytest.mark.parametrize("activation", ["none", "relu", "silu", "hard_sigmoid(0.2,0.5)", "gelu_erf"])
+def test_a_row_by_a_packed_weight(library: bool, threads: int, activation: str) -> None:
+    """In the middle of what holds it: offsets of the row, and of the result with its residual."""
+    k, n = 77, 130
+    attrs = MatmulAttrs(
+        m=1,
+        n=n,
+        k=k,
+        a=OperandLayout((k, 1), 5),
+        b=OperandLayout((n, 1), 0),
+        out=OperandLayout((n, 1), 9),
+        bias=True,
+        residual="before_activation",
+        activation=activation,
+        packed=True,
+    )
+    check_matmul(attrs, random(1, k + 8), random(2, k, n), (n + 12,))
+
+
+def test_one_row_is_read_in_tiles_unless_its_weight_is_another_s() -> None:
+    if "avx512" not in cpu.available().isa:
+        pytest.skip("tiles are for AVX512")
+    attrs = MatmulAttrs.contiguous((1, 384), (384, 300), packed=True)
+    assert cpu.describe(attrs)["plan"] == "tiles"
+    assert cpu.describe(evolve(attrs, packed_for=2048))["plan"] != "tiles"
+    assert cpu.describe(MatmulAttrs.contiguous((2, 384), (384, 300), packed=True))["plan"] != "tiles"
+
+
 @pytest.mark.parametrize(
     ("m", "k", "n"),
     [
@@ -159,10 +187,11 @@ def test_results_of_one_column_are_no_reference_code() -> None:
 
 def test_the_layout_of_a_weight_is_that_of_its_sizes_alone() -> None:
     """What was packed before makes no difference: a panel of one row is not taken for a narrower result."""
-    wide, narrow = (MatmulAttrs.contiguous((1, 24), (24, n), packed=True) for n in (384, 192))
+    of_library = {"packed": True, "activation": "gelu_erf"}  # which tiles leave to it
+    wide, narrow = (MatmulAttrs.contiguous((1, 24), (24, n), **of_library) for n in (384, 192))
     weight = random(1, 24, 384)
     cpu.pack_weight(random(2, 24, 192), narrow)
-    again = MatmulAttrs.contiguous((2, 24), (24, 384), packed=True)
+    again = MatmulAttrs.contiguous((2, 24), (24, 384), **of_library)
     one, other = (np.from_dlpack(cpu.pack_weight(weight, each)) for each in (wide, again))
     assert np.array_equal(one, other)
 
