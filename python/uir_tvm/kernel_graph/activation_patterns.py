@@ -202,11 +202,10 @@ def ends_activation(op: Op, names: Container[str]) -> bool:
         if found is None or found.name not in names or not found.argument.is_whole:
             continue
         made = found.argument.base.producer
-        sides = () if made is None else (made, *(view.base.producer for view in made.operands))
-        if any(
-            side is not None and side.name.startswith("library.") and (side is made or made.name == "add")
-            for side in sides
-        ):
+        if made is None:
+            continue
+        terms = [view.base.producer for view in made.operands] if made.name == "add" else []
+        if any(term is not None and term.name.startswith("library.") for term in (made, *terms)):
             return True
     return False
 
