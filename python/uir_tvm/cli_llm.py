@@ -25,6 +25,11 @@ _OPTIONS = (
         help="As a GGUF file packs them, of a type, or packed anew to 8 or 4 bits.",
     ),
     click.option(
+        "--cache",
+        type=click.Choice(["float32", "float16", "fp16", "bfloat16", "bf16"]),
+        help="The type of keys and values. Default: float16 where weights are packed, else the model's own.",
+    ),
+    click.option(
         "--activation",
         type=click.Choice(ACTIVATIONS),
         help="int8: products with packed weights may round activations to 8 bits a value. Default: exact.",
@@ -57,7 +62,7 @@ def _loaded(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float]:
     start, device = time.perf_counter(), given.pop("device")
     options = CompileOptions(**({"device": device} if device else {}))
     target, length, folder = given.pop("target"), given.pop("max_length"), given.pop("save")
-    how = {name: given.pop(name) for name in ("weights", "activation")}
+    how = {name: given.pop(name) for name in ("weights", "activation", "cache")}
     with ERRORS.status(f"loading and compiling {model}"):
         made = load(model, target, max_length=length, **how, options=options)
     seconds = time.perf_counter() - start

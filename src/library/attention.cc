@@ -5,9 +5,11 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
+#include <immintrin.h>
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -34,58 +36,75 @@ constexpr double kWorthProducts = 150e3;
 
 /*! One query: keys outside of [begin, end) are closed to it. */
 struct AttentionRow {
-  const float *query, *mask;
-  float* out;
+  const float* query;
+  const char* mask;
+  char* out;
   int64_t begin, end;
 };
 
-/*! A few rows of one head of keys, and what is summed of them so far. */
+/*! A few rows and a block of keys and values of their head, and what is summed of them so far. */
 struct AttentionTile {
   const AttentionAttrs& attrs;
-  const AttentionRow* rows;
-  const float *keys, *values, *turned;
-  int64_t key_row, value_row;
-  float *peaks, *totals, *sums;
+  DType mask_type;
+  const AttentionRow* rows = nullptr;
+  const char *keys = nullptr, *values = nullptr;
+  const float* turned = nullptr;
+  int64_t key_row = 0, value_row = 0;
+  float *peaks = nullptr, *totals = nullptr, *sums = nullptr;
 };
 
-using BlockFunction = void (*)(const AttentionTile&, int64_t first, int64_t count);
+/*! By the number of rows, less one. */
+using Blocks = std::array<void (*)(const AttentionTile&, int64_t first, int64_t count), kTileRows>;
+
+/*! What computes for one width of vectors. */
+struct Kernels {
+  std::array<Blocks, 3> blocks;  // by the type of keys and values
+  void (*to_floats)(DType, const char* from, int64_t count, float* to);
+  void (*from_floats)(DType, const float* from, float factor, int64_t count, char* to);
+};
 
 #ifdef UIR_WIDTHS
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c")
+#define UIR_VECTORS 512
 namespace avx512 {
 constexpr int kLanes = 16;
 #include "library/attention_rows.h"
 }  // namespace avx512
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
+#undef UIR_VECTORS
+#define UIR_VECTORS 256
 namespace avx2 {
 constexpr int kLanes = 8;
 #include "library/attention_rows.h"
 }  // namespace avx2
 #pragma GCC pop_options
+#undef UIR_VECTORS
 #endif
+#define UIR_VECTORS 0
 namespace any {
 constexpr int kLanes = 4;
 #include "library/attention_rows.h"
 }  // namespace any
 
-/*! By the number of rows, less one. */
-const BlockFunction* Blocks() {
+const Kernels& Best() {
 #ifdef UIR_WIDTHS
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw")) {
-    return avx512::kBlocks;
+    return avx512::kKernels;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kBlocks;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    return avx2::kKernels;
+  }
 #endif
-  return any::kBlocks;
+  return any::kKernels;
 }
 
 /*! The keys that a row of a mask opens, from the first to behind the last. */
-std::pair<int64_t, int64_t> OpenKeys(const float* mask, int64_t keys) {
-  const float closed = -std::numeric_limits<float>::infinity();
+template <typename Number>
+std::pair<int64_t, int64_t> OpenKeys(const Number* mask, Number closed, int64_t keys) {
   int64_t end = keys, begin = 0;
   while (end > 0) {  // in pieces, which the compiler makes vectors of
     const int64_t piece = std::min<int64_t>(end, 64);
@@ -99,9 +118,17 @@ std::pair<int64_t, int64_t> OpenKeys(const float* mask, int64_t keys) {
   return {begin, end};
 }
 
+std::pair<int64_t, int64_t> OpenKeys(DType type, const char* mask, int64_t keys) {
+  if (type == DType::kF32) {
+    return OpenKeys(reinterpret_cast<const float*>(mask), -std::numeric_limits<float>::infinity(), keys);
+  }
+  const uint16_t closed = type == DType::kF16 ? 0xfc00 : 0xff80;  // -inf
+  return OpenKeys(reinterpret_cast<const uint16_t*>(mask), closed, keys);
+}
+
 /*! One head of keys, and all rows that read it. */
 struct Unit {
-  const float *keys, *values;
+  const char *keys, *values;
   std::vector<AttentionRow> rows;
 };
 
@@ -149,25 +176,35 @@ class Run {
       for (index[d] = 0; index[d] < attrs_.batch[d]; ++index[d]) self(along_shared, d + 1, self, body);
       index[d] = 0;
     };
+    const bool narrow = data_.query.type != DType::kF32;
+    if (narrow) {
+      int64_t rows = attrs_.m;
+      for (int64_t size : attrs_.batch) rows *= size;
+      queries_.resize(rows * attrs_.d);
+    }
+    float* wide = queries_.data();
     std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
     int64_t open_at = -1;
     walk(false, 0, walk, [&] {
-      Unit unit{data_.key + at(attrs_.key, index), data_.value + at(attrs_.value, index), {}};
+      Unit unit{data_.key.at(at(attrs_.key, index)), data_.value.at(at(attrs_.value, index)), {}};
       walk(true, 0, walk, [&] {
-        const float* query = data_.query + at(attrs_.query, index);
-        float* out = data_.out + at(attrs_.out, index);
-        const int64_t mask_at = at(attrs_.mask, index);
-        if (data_.mask && (open.empty() || mask_at != open_at)) {
-          open.clear(), open_at = mask_at;
+        const int64_t query = at(attrs_.query, index), out = at(attrs_.out, index), mask = at(attrs_.mask, index);
+        if (data_.mask.data && (open.empty() || mask != open_at)) {
+          open.clear(), open_at = mask;
           for (int64_t row = 0; row < attrs_.m; ++row) {
-            open.push_back(OpenKeys(data_.mask + mask_at + row * attrs_.mask.strides[rank], attrs_.n));
+            open.push_back(OpenKeys(data_.mask.type, data_.mask.at(mask + row * attrs_.mask.strides[rank]), attrs_.n));
           }
         }
         for (int64_t row = 0; row < attrs_.m; ++row) {
-          AttentionRow made{query + row * attrs_.query.strides[rank], nullptr, out + row * attrs_.out.strides[rank], 0,
-                            attrs_.n};
-          if (data_.mask) {
-            made.mask = data_.mask + mask_at + row * attrs_.mask.strides[rank];
+          const char* given = data_.query.at(query + row * attrs_.query.strides[rank]);
+          AttentionRow made{reinterpret_cast<const float*>(given), nullptr,
+                            data_.out.at(out + row * attrs_.out.strides[rank]), 0, attrs_.n};
+          if (narrow) {
+            kernels_.to_floats(data_.query.type, given, attrs_.d, wide);
+            made.query = wide, wide += attrs_.d;
+          }
+          if (data_.mask.data) {
+            made.mask = data_.mask.at(mask + row * attrs_.mask.strides[rank]);
             std::tie(made.begin, made.end) = open[row];
           }
           unit.rows.push_back(made);
@@ -180,14 +217,19 @@ class Run {
   /*! The keys of [begin, end) for rows of a unit. */
   void Sum(const Unit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
     const size_t rank = attrs_.batch.size();
-    const int64_t d = attrs_.d;
-    AttentionTile tile{
-        attrs_,  nullptr, unit.keys, unit.values, nullptr, attrs_.key.strides[rank], attrs_.value.strides[rank],
-        nullptr, nullptr, nullptr};
-    float* turned =
-        rows >= kTurnedRows ? reinterpret_cast<float*>(ThreadScratch(0, d * kKeys * sizeof(float))) : nullptr;
+    const int64_t d = attrs_.d, e = attrs_.e, key_row = attrs_.key.strides[rank],
+                  value_row = attrs_.value.strides[rank];
+    const DType type = data_.key.type;
+    const bool turned = rows >= kTurnedRows, widened = turned && type != DType::kF32;
+    const Blocks& blocks = kernels_.blocks[static_cast<int>(widened ? DType::kF32 : type)];
+    AttentionTile tile{attrs_, data_.mask.type};
+    tile.key_row = key_row, tile.value_row = widened ? e : value_row;
+    float* keys = turned ? reinterpret_cast<float*>(ThreadScratch(0, d * kKeys * sizeof(float))) : nullptr;
+    float* wide = widened ? reinterpret_cast<float*>(ThreadScratch(1, (d + e) * kKeys * sizeof(float))) : nullptr;
     for (int64_t first = begin; first < end; first += kKeys) {
       const int64_t count = std::min<int64_t>(kKeys, end - first);
+      tile.keys = unit.keys + first * key_row * SizeOf(type),
+      tile.values = unit.values + first * value_row * SizeOf(type);
       bool is_turned = false;
       for (int64_t row = 0; row < rows; row += kTileRows) {
         const int64_t some = std::min<int64_t>(kTileRows, rows - row);
@@ -196,21 +238,40 @@ class Run {
           return each.begin < first + count && first < each.end;
         });
         if (!reached) continue;
-        if (turned && !is_turned) Turn(tile, first, count, turned), is_turned = true;
-        tile.turned = turned;
+        if (turned && !is_turned) {
+          if (widened) Widen(count, wide, &tile);
+          Turn(tile.keys, widened ? d : key_row, count, keys);
+          is_turned = true;
+        }
+        tile.turned = keys;
         tile.peaks = sums->peaks.data() + row, tile.totals = sums->totals.data() + row;
-        tile.sums = sums->sums.data() + row * attrs_.e;
-        blocks_[some - 1](tile, first, count);
+        tile.sums = sums->sums.data() + row * e;
+        blocks[some - 1](tile, first, count);
       }
     }
   }
 
-  static void Turn(const AttentionTile& tile, int64_t first, int64_t count, float* turned) {
+  //! Many rows read a block in float32: it is widened once for all of them.
+  void Widen(int64_t count, float* wide, AttentionTile* tile) const {
+    const size_t rank = attrs_.batch.size();
+    const auto size = static_cast<int64_t>(SizeOf(data_.key.type));
+    float* values = wide + attrs_.d * kKeys;
+    for (int64_t j = 0; j < count; ++j) {
+      const char *key = tile->keys + j * attrs_.key.strides[rank] * size,
+                 *value = tile->values + j * attrs_.value.strides[rank] * size;
+      kernels_.to_floats(data_.key.type, key, attrs_.d, wide + j * attrs_.d);
+      kernels_.to_floats(data_.key.type, value, attrs_.e, values + j * attrs_.e);
+    }
+    tile->keys = reinterpret_cast<const char*>(wide), tile->values = reinterpret_cast<const char*>(values);
+  }
+
+  /*! Keys of float32 as [d, kKeys]. */
+  void Turn(const char* keys, int64_t key_row, int64_t count, float* turned) const {
     constexpr int64_t kPiece = 16;
-    for (int64_t from = 0; from < tile.attrs.d; from += kPiece) {
-      const int64_t to = std::min(tile.attrs.d, from + kPiece);
+    for (int64_t from = 0; from < attrs_.d; from += kPiece) {
+      const int64_t to = std::min(attrs_.d, from + kPiece);
       for (int64_t j = 0; j < count; ++j) {
-        const float* key = tile.keys + (first + j) * tile.key_row;
+        const float* key = reinterpret_cast<const float*>(keys) + j * key_row;
         for (int64_t at = from; at < to; ++at) turned[at * kKeys + j] = key[at];
       }
       for (int64_t at = from; at < to; ++at) std::fill(turned + at * kKeys + count, turned + (at + 1) * kKeys, 0.0f);
@@ -220,7 +281,7 @@ class Run {
   /*! A row's sums over their total; of no open key zeros where the attention is safe, else NaN. */
   void Store(const AttentionRow& row, float total, const float* sums) const {
     const float inverse = total == 0.0f && attrs_.safe ? 0.0f : 1.0f / total;
-    for (int64_t at = 0; at < attrs_.e; ++at) row.out[at] = sums[at] * inverse;
+    kernels_.from_floats(data_.out.type, sums, inverse, attrs_.e, row.out);
   }
 
   /*! Each task has rows of its own, and walks all their keys. */
@@ -274,7 +335,8 @@ class Run {
 
   const AttentionAttrs& attrs_;
   const AttentionData& data_;
-  const BlockFunction* blocks_ = Blocks();
+  const Kernels& kernels_ = Best();
+  std::vector<float> queries_;  // widened
   std::vector<Unit> units_;
 };
 

@@ -3,16 +3,27 @@
 #pragma once
 
 #include "library/attrs.h"
+#include "library/dtype.h"
 
 namespace uir::library {
 
-/*! First elements of the operands; `mask` is null without one. */
-struct AttentionData {
-  const float *query = nullptr, *key = nullptr, *value = nullptr, *mask = nullptr;
-  float* out = nullptr;
+/*! A tensor's first element, and the type of all. */
+template <typename Char>
+struct Typed {
+  Char* data = nullptr;
+  DType type = DType::kF32;
+
+  /*! Where its element `index` is. */
+  Char* at(int64_t index) const { return data + index * static_cast<int64_t>(SizeOf(type)); }
 };
 
-/*! Rows of queries in one pass over their keys, in float32. */
+/*! The operands; `mask` has no data without one. Keys and values are of one type. */
+struct AttentionData {
+  Typed<const char> query, key, value, mask;
+  Typed<char> out;
+};
+
+/*! Rows of queries in one pass over their keys; sums are float32. */
 void RunAttention(const AttentionAttrs& attrs, const AttentionData& data, int threads);
 
 }  // namespace uir::library

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kOp = "attention";
 
-/*! (queries, keys, values, [mask], attributes, out), all float32 */
+/*! (queries, keys, values, [mask], attributes, out): float32, float16 or bfloat16 */
 void Attention(ffi::PackedArgs args, ffi::Any*) {
   static auto* cache = new PlanCache<AttentionAttrs>();
   const ffi::String text = AttrsText(args, kOp);
@@ -27,19 +27,22 @@ void Attention(ffi::PackedArgs args, ffi::Any*) {
                               << " arguments.\n  need:   " << 5 + attrs->masked << ": queries, keys, values"
                               << (attrs->masked ? ", mask" : "") << ", attributes, output";
   }
-  auto floats = [&](int place, const char* operand, const OperandView& view, int64_t rows, int64_t columns) {
+  auto typed = [&](int place, const char* operand, const OperandView& view, int64_t rows, int64_t columns) {
     const DLTensor* tensor = args[place].cast<DLTensor*>();
     CheckTensor(tensor, kOp, operand, kDLCPU);
-    CheckType(DTypeOf(tensor->dtype, kOp, operand), DType::kF32, kOp, operand);
+    const DType type = DTypeOf(tensor->dtype, kOp, operand);
+    if (type == DType::kF64) CheckType(type, DType::kF32, kOp, operand);
     CheckElements(tensor, Extent(view, attrs->batch, rows, columns), false, kOp, operand);
-    return reinterpret_cast<float*>(const_cast<char*>(Data(tensor)));
+    return Typed<const char>{Data(tensor), type};
   };
   AttentionData data;
-  data.query = floats(0, "1", attrs->query, attrs->m, attrs->d);
-  data.key = floats(1, "2", attrs->key, attrs->n, attrs->d);
-  data.value = floats(2, "3", attrs->value, attrs->n, attrs->e);
-  if (attrs->masked) data.mask = floats(3, "mask", attrs->mask, attrs->m, attrs->n);
-  data.out = floats(4 + attrs->masked, "out", attrs->out, attrs->m, attrs->e);
+  data.query = typed(0, "1", attrs->query, attrs->m, attrs->d);
+  data.key = typed(1, "2", attrs->key, attrs->n, attrs->d);
+  data.value = typed(2, "3", attrs->value, attrs->n, attrs->e);
+  CheckType(data.value.type, data.key.type, kOp, "3");
+  if (attrs->masked) data.mask = typed(3, "mask", attrs->mask, attrs->m, attrs->n);
+  const Typed<const char> out = typed(4 + attrs->masked, "out", attrs->out, attrs->m, attrs->e);
+  data.out = {const_cast<char*>(out.data), out.type};
   if (!attrs->empty()) RunAttention(*attrs, data, PoolThreads());
 }
 

@@ -1,22 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of queries over blocks of keys, for vectors of kLanes floats. No guard: attention.cc includes this for every
-// width, each in a namespace and for instructions of its own.
+// width, each in a namespace and for instructions of its own. Keys and values are of a type, sums in float32.
 
 #include "library/vector_math.h"
+//
+#include "library/half_vectors.h"
 
 /*! Vectors of sums of a row that stay in registers, beside those of the other rows of a tile. */
 constexpr int kWide = kLanes == 16 ? 4 : 2;
 
-/*! Half of a vector added to the other half, and so on. */
-template <int kHalf = kLanes / 2>
-UIR_INLINE float SumOf(const Vector& x) {
-  if constexpr (kHalf == 0) {
-    return x[0];
-  } else {
+/*! Keys whose scores are summed at one time, and rows, so that their sums stay in registers. */
+constexpr int kTogether = 4, kRowsTogether = kLanes == 16 ? 6 : 2;
+
+/*! Half of a vector added to the other half, and so on, down to halves of kEnd numbers. */
+template <int kHalf = kLanes / 2, int kEnd = 0>
+UIR_INLINE void Fold(Vector& x) {
+  if constexpr (kHalf > kEnd) {
     Bits other = {};
     for (uint32_t lane = 0; lane < kLanes; ++lane) other[lane] = (lane + kHalf) % kLanes;
-    return SumOf<kHalf / 2>(x + __builtin_shuffle(x, other));
+    x += __builtin_shuffle(x, other);
+    Fold<kHalf / 2, kEnd>(x);
   }
+}
+
+UIR_INLINE float SumOf(Vector x) {
+  Fold(x);
+  return x[0];
+}
+
+/*! Of two vectors, sums of lanes kStep apart: those of the one where a lane's number has no kStep, else the other's. */
+template <int kStep>
+UIR_INLINE void Woven(Vector& one, const Vector& other) {
+  Bits here = {}, there = {};
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t from = lane & kStep ? kLanes : 0;
+    here[lane] = from + lane, there[lane] = from + (lane ^ kStep);
+  }
+  one = __builtin_shuffle(one, other, here) + __builtin_shuffle(one, other, there);
+}
+
+/*! The sums of four vectors, side by side. */
+UIR_INLINE void FourSums(Vector (&x)[kTogether], float* sums) {
+  Woven<1>(x[0], x[1]);
+  Woven<1>(x[2], x[3]);
+  Woven<2>(x[0], x[2]);
+  Fold<kLanes / 2, 2>(x[0]);
+  for (int at = 0; at < kTogether; ++at) sums[at] = x[0][at];
 }
 
 UIR_INLINE float MostOf(const Vector& x) {
@@ -25,26 +54,40 @@ UIR_INLINE float MostOf(const Vector& x) {
   return most;
 }
 
-/*! scores[row][key] of a few rows, whose keys are read as they lie. */
-template <int kRows>
-UIR_INLINE void DirectScores(const AttentionTile& tile, int64_t first, int64_t count, float* scores) {
-  const int64_t d = tile.attrs.d, whole = d / kLanes * kLanes;
-  for (int64_t j = 0; j < count; ++j) {
-    const float* key = tile.keys + (first + j) * tile.key_row;
-    Vector sums[kRows] = {};
+/*! scores[row][key] of rows from kFirst to kEnd, whose keys are read as they lie. */
+template <DType kType, int kFirst, int kEnd>
+UIR_INLINE void DirectScores(const AttentionTile& tile, int64_t count, float* scores) {
+  constexpr int kRows = std::min(kRowsTogether, kEnd - kFirst);
+  constexpr int64_t kSize = SizeOf(kType);
+  const int64_t d = tile.attrs.d, whole = d / kLanes * kLanes, row_bytes = tile.key_row * kSize;
+  const AttentionRow* rows = tile.rows + kFirst;
+  for (int64_t j = 0; j < count; j += kTogether) {
+    const char* keys[kTogether];  // beyond the last the last one, whose scores nobody reads
+    for (int i = 0; i < kTogether; ++i) keys[i] = tile.keys + std::min(j + i, count - 1) * row_bytes;
+    Vector sums[kRows][kTogether] = {};
     for (int64_t at = 0; at < whole; at += kLanes) {
-      __builtin_prefetch(key + kAhead * tile.key_row + at);
-      const Vector some = *reinterpret_cast<const Unaligned*>(key + at);
+      Vector some[kTogether];
+      for (int i = 0; i < kTogether; ++i) {
+        __builtin_prefetch(keys[i] + kAhead * row_bytes + at * kSize);
+        Numbers<kType>(keys[i] + at * kSize, some[i]);
+      }
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r] += some * *reinterpret_cast<const Unaligned*>(tile.rows[r].query + at);
+      for (int r = 0; r < kRows; ++r) {
+        const Vector query = *reinterpret_cast<const Unaligned*>(rows[r].query + at);
+#pragma GCC unroll 4
+        for (int i = 0; i < kTogether; ++i) sums[r][i] += some[i] * query;
+      }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      float sum = SumOf(sums[r]);
-      for (int64_t at = whole; at < d; ++at) sum += key[at] * tile.rows[r].query[at];
-      scores[r * kKeys + j] = sum;
+      float* to = scores + (kFirst + r) * kKeys + j;
+      FourSums(sums[r], to);
+      for (int64_t at = whole; at < d; ++at) {
+        for (int i = 0; i < kTogether; ++i) to[i] += library::Load<float>(keys[i], kType, at) * rows[r].query[at];
+      }
     }
   }
+  if constexpr (kFirst + kRows < kEnd) DirectScores<kType, kFirst + kRows, kEnd>(tile, count, scores);
 }
 
 /*! The same of keys that lie turned: [d, kKeys]. */
@@ -81,7 +124,7 @@ inline float Weigh(const AttentionTile& tile, const AttentionRow& row, int64_t f
   for (int64_t j = 0; j < count; j += kLanes) {
     Vector x = *reinterpret_cast<const Unaligned*>(scores + j) * scale, other = {};
     if (row.mask) {
-      Get(other, row.mask + first + j, count - j);
+      GetAs(tile.mask_type, row.mask, first + j, count - j, other);
       x += other;
     }
     for (int64_t lane = count - j; lane < kLanes; ++lane) x[lane] = lowest;
@@ -106,11 +149,10 @@ inline float Weigh(const AttentionTile& tile, const AttentionRow& row, int64_t f
 }
 
 /*! sums[row] = sums[row] * kept[row] + weights[row] by values. */
-template <int kRows>
-UIR_INLINE void AddValues(const AttentionTile& tile, int64_t first, int64_t count, const float* weights,
-                          const float* kept) {
-  const int64_t e = tile.attrs.e;
-  const float* values = tile.values + first * tile.value_row;
+template <DType kType, int kRows>
+UIR_INLINE void AddValues(const AttentionTile& tile, int64_t count, const float* weights, const float* kept) {
+  constexpr int64_t kSize = SizeOf(kType);
+  const int64_t e = tile.attrs.e, row_bytes = tile.value_row * kSize;
   int64_t at = 0;
   for (; at + kWide * kLanes <= e; at += kWide * kLanes) {
     Vector sums[kRows][kWide];
@@ -119,12 +161,12 @@ UIR_INLINE void AddValues(const AttentionTile& tile, int64_t first, int64_t coun
         sums[r][v] = *reinterpret_cast<const Unaligned*>(tile.sums + r * e + at + v * kLanes) * kept[r];
       }
     }
-    const float* value = values + at;
-    for (int64_t j = 0; j < count; ++j, value += tile.value_row) {
+    const char* value = tile.values + at * kSize;
+    for (int64_t j = 0; j < count; ++j, value += row_bytes) {
       Vector some[kWide];
       for (int v = 0; v < kWide; ++v) {
-        __builtin_prefetch(value + kAhead * tile.value_row + v * kLanes);
-        some[v] = *reinterpret_cast<const Unaligned*>(value + v * kLanes);
+        __builtin_prefetch(value + kAhead * row_bytes + v * kLanes * kSize);
+        Numbers<kType>(value + v * kLanes * kSize, some[v]);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
@@ -141,27 +183,52 @@ UIR_INLINE void AddValues(const AttentionTile& tile, int64_t first, int64_t coun
   for (; at < e; ++at) {
     for (int r = 0; r < kRows; ++r) {
       float sum = tile.sums[r * e + at] * kept[r];
-      for (int64_t j = 0; j < count; ++j) sum += values[j * tile.value_row + at] * weights[r * kKeys + j];
+      for (int64_t j = 0; j < count; ++j) {
+        sum += library::Load<float>(tile.values + j * row_bytes, kType, at) * weights[r * kKeys + j];
+      }
       tile.sums[r * e + at] = sum;
     }
   }
 }
 
 /*! One block of keys of some rows. */
-template <int kRows>
+template <DType kType, int kRows>
 void AttendBlock(const AttentionTile& tile, int64_t first, int64_t count) {
   alignas(64) float scores[kRows * kKeys];
   float kept[kRows];
   if (tile.turned) {
     TurnedScores<kRows>(tile, scores);
   } else {
-    DirectScores<kRows>(tile, first, count, scores);
+    DirectScores<kType, 0, kRows>(tile, count, scores);
   }
   for (int r = 0; r < kRows; ++r) {
     kept[r] = Weigh(tile, tile.rows[r], first, count, scores + r * kKeys, tile.peaks + r, tile.totals + r);
   }
-  AddValues<kRows>(tile, first, count, scores, kept);
+  AddValues<kType, kRows>(tile, count, scores, kept);
 }
 
-constexpr BlockFunction kBlocks[kTileRows] = {AttendBlock<1>, AttendBlock<2>, AttendBlock<3>,
-                                              AttendBlock<4>, AttendBlock<5>, AttendBlock<6>};
+inline void ToFloats(DType type, const char* from, int64_t count, float* to) {
+  for (int64_t at = 0; at < count; at += kLanes) {
+    Vector some;
+    GetAs(type, from, at, count - at, some);
+    Put(to + at, some, count - at);
+  }
+}
+
+/*! Of float32 numbers times a factor. */
+inline void FromFloats(DType type, const float* from, float factor, int64_t count, char* to) {
+  for (int64_t at = 0; at < count; at += kLanes) {
+    Vector some;
+    Get(some, from + at, count - at);
+    PutAs(type, some * factor, at, count - at, to);
+  }
+}
+
+template <DType kType>
+constexpr Blocks BlocksOf() {
+  return {AttendBlock<kType, 1>, AttendBlock<kType, 2>, AttendBlock<kType, 3>,
+          AttendBlock<kType, 4>, AttendBlock<kType, 5>, AttendBlock<kType, 6>};
+}
+
+constexpr Kernels kKernels = {
+    {BlocksOf<DType::kF16>(), BlocksOf<DType::kBF16>(), BlocksOf<DType::kF32>()}, ToFloats, FromFloats};

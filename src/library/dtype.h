@@ -13,7 +13,7 @@ namespace uir::library {
 
 enum class DType : int { kF16, kBF16, kF32, kF64 };
 
-inline size_t SizeOf(DType type) { return type == DType::kF64 ? 8 : type == DType::kF32 ? 4 : 2; }
+constexpr size_t SizeOf(DType type) { return type == DType::kF64 ? 8 : type == DType::kF32 ? 4 : 2; }
 
 inline DType DTypeOf(DLDataType type, const char* op, const char* operand) {
   if (type.lanes == 1) {

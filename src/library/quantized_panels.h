@@ -3,6 +3,8 @@
 // this for every width, each in a namespace and for instructions of its own; UIR_VECTORS has their bits, 0 for any.
 
 #include "library/vector_math.h"
+//
+#include "library/half_vectors.h"
 
 typedef int32_t Ints __attribute__((vector_size(kLanes * sizeof(int32_t))));
 typedef Bits UnalignedBits __attribute__((aligned(1)));
@@ -45,18 +47,7 @@ UIR_INLINE void Factors(const char* from, bool half, Vector (&factors)[kVectors]
       factors[v] = reinterpret_cast<const UnalignedVector*>(from)[v];
       continue;
     }
-    const char* at = from + v * kLanes * 2;
-#if UIR_VECTORS == 512
-    factors[v] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
-#elif UIR_VECTORS == 256
-    factors[v] = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-#else
-    uint16_t halves[kLanes];
-    float wide[kLanes];
-    std::memcpy(halves, at, sizeof halves);
-    for (int lane = 0; lane < kLanes; ++lane) wide[lane] = FromHalf(halves[lane]);
-    factors[v] = *reinterpret_cast<const Unaligned*>(wide);
-#endif
+    FromHalves(from + v * kLanes * 2, factors[v]);
   }
 }
 

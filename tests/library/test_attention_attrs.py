@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from uir_tvm.errors import ShapeError
 from uir_tvm.library.attention_attrs import AttentionAttrs
@@ -46,10 +48,10 @@ def wanted(of: AttentionAttrs, q: Any, k: Any, v: Any, mask: Any) -> np.ndarray:
     return np.moveaxis(weights @ v[:, None].astype(np.float64), 2, 0)
 
 
-def run(of: AttentionAttrs, *operands: Any) -> np.ndarray:
-    out = np.full((of.m, *of.batch, of.e), np.nan, np.float32)
-    ATTENTION(*map(tvm_ffi.from_dlpack, operands), of.to_json(), tvm_ffi.from_dlpack(out))
-    return out
+def run(of: AttentionAttrs, *operands: Any, dtype: Any = np.float32) -> np.ndarray:
+    out = tvm.runtime.tensor(np.full((of.m, *of.batch, of.e), np.nan, dtype))
+    ATTENTION(*map(tvm.runtime.tensor, operands), of.to_json(), out)
+    return out.numpy()
 
 
 @pytest.mark.parametrize(
@@ -82,6 +84,26 @@ def test_rows_over_open_keys(m: int, n: int, d: int, e: int) -> None:
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("m", "n", "d", "e"), [(1, 300, 64, 64), (2, 70, 20, 37), (40, 200, 24, 48)])
+def test_narrow_keys_and_values(m: int, n: int, d: int, e: int, dtype: Any) -> None:
+    """What is narrow is read exactly and summed in float32; a narrow result is rounded once."""
+    rng = np.random.default_rng(m * n)
+    of = attributes(3, 3, m, n, d, e, scale=0.2, masked=True)
+    q, k, v = (rng.standard_normal(shape).astype(dtype) for shape in ((3, 3, m, d), (3, n, d), (3, n, e)))
+    mask = np.where(np.arange(n)[None] <= np.arange(m)[:, None] + n // 2, 0.5, -np.inf).astype(dtype)
+    k[:, n // 2 + m :] = np.nan  # what no row opens is not read
+    want = wanted(
+        of, *(np.nan_to_num(each.astype(np.float32)) for each in (q, k, v)), mask.astype(np.float32)
+    )
+    got = run(of, q.astype(np.float32), k, v, mask)
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+    narrow = run(of, q, k, v, mask.astype(np.float32), dtype=dtype)
+    np.testing.assert_allclose(
+        narrow.astype(np.float32), want, rtol=float(ml_dtypes.finfo(dtype).eps), atol=2e-6
+    )
+
+
 def test_numbers_are_added_to_scores_and_no_mask_is_needed() -> None:
     rng = np.random.default_rng(2)
     q, k, v, mask = (
@@ -111,12 +133,14 @@ def test_what_it_does_not_take() -> None:
     good = [np.ones(shape, np.float32) for shape in ((1, 2, 3, 8), (1, 4, 8), (1, 4, 8), (3, 4))]
     run(of, *good)
     assert work_of("attention", of.to_json()).operations == 2 * 6 * 4 * 16
+    with pytest.raises(ValueError, match="operand 3"):
+        run(of, *good[:2], good[2].astype(np.float16), good[3])
+    with pytest.raises(ValueError, match="another type"):
+        run(of, good[0].astype(np.float64), *good[1:])
     with pytest.raises(ValueError, match="6: queries, keys, values, mask"):
         run(of, *good[:3])
     with pytest.raises(ValueError, match="mask does not fit"):
         run(of, *good[:3], good[3][:2].copy())
-    with pytest.raises(ValueError, match="another type"):
-        run(of, good[0].astype(np.float16), *good[1:])
     text = of.to_json()
     for wrong, match in ((text.replace("[0,[32,0,8,1]]", "[0,[32,0,8,2]]"), "stride 2"), (text[:-1], "JSON")):
         with pytest.raises(ValueError, match=match):

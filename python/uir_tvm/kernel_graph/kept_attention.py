@@ -19,7 +19,7 @@ from .geometry import BATCH_AXES, common_atoms
 from .op_kinds import LIBRARY_ATTENTION
 from .program import Op, Program, Value, View
 from .strided_views import Layout
-from .update_rows import UPDATE
+from .update_rows import is_updated
 
 
 def match_kept_attention(program: Program, table: LibraryTable) -> None:
@@ -37,8 +37,7 @@ def match_kept_attention(program: Program, table: LibraryTable) -> None:
     for op in program.ops:
         if op.name != ATTENTION or not table.takes("attention", op.result.dtype):
             continue
-        key = op.operands[1].base.producer
-        if key is None or key.name != UPDATE:
+        if not is_updated(op.operands[1].base):
             continue
         attributes = _attributes(op)
         if attributes is not None:

@@ -14,7 +14,7 @@ from tvm import relax
 from ..frontend.relax_view import integer
 from ..open_size import expression, expressions
 from ..row_updates import Rows, row_update
-from .program import Op, View
+from .program import Op, Value, View
 from .strided_views import Layout
 
 #: The operator's name; its operands are the values, then the index where data says which rows.
@@ -28,6 +28,12 @@ def update_of(op: Op) -> tuple[Rows, list[View]] | None:
     """
     rule = _RULES.get(op.name)
     return None if rule is None or op.call is None else rule(op)
+
+
+def is_updated(value: Value) -> bool:
+    """Whether a value is a tensor of which an operator has just changed rows."""
+    op = value.producer
+    return op is not None and (op.name == UPDATE or update_of(op) is not None)
 
 
 def _scattered(op: Op) -> tuple[Rows, list[View]] | None:

@@ -17,6 +17,7 @@ _SIZE = not_below(0, "correct the shapes")
 class AttentionAttrs(OpenAttrs):
     """``(query, key, value, [mask]) -> out``: softmax(scale * query @ key^T + mask) @ value, in float32.
 
+    Tensors are of float32, float16 or bfloat16, each of a type of its own, keys and values of the same.
     Where the mask is -inf at the beginning or at the end of a row, keys and values are not read.
 
     Parameters

@@ -50,6 +50,8 @@ class LibraryTable:
         Operator (``matmul``, ``conv2d``) -> registered packed function, destination last.
     dtypes : frozenset of str
         Element types; all tensors of an operator have the same.
+    narrow : mapping
+        Operator -> further element types, narrow ones, that it reads and writes on every CPU.
     features : mapping
         Operator and further element type -> the feature of the CPU, as LLVM calls it, with whose instructions
         the library computes it; without them a kernel of ours is faster.
@@ -102,6 +104,7 @@ class LibraryTable:
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
     attention: AttentionLimits | None = None
+    narrow: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     widened: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     only: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
@@ -123,7 +126,8 @@ class LibraryTable:
         """Whether the library has an operator for tensors of these dtypes."""
         if operator not in self.functions or len(set(dtypes)) != 1:
             return False
-        return dtypes[0] in self.dtypes or (operator, dtypes[0]) in self.features
+        kinds = self.dtypes | self.narrow.get(operator, frozenset())
+        return dtypes[0] in kinds or (operator, dtypes[0]) in self.features
 
     def on(self, target: tvm.target.Target) -> LibraryTable:
         """What the library computes on this target's CPU."""

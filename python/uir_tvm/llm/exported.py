@@ -16,12 +16,17 @@ from torch.export import Dim, ExportedProgram
 from transformers import GenerationConfig, PreTrainedModel
 from transformers.cache_utils import StaticLayer
 from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+from transformers.modeling_utils import AttentionInterface
 
 from ..errors import TorchExportError, first_line
 from .compiled_model import ModelBytes
 
 #: What the module calls keys and values of a layer, which are state.
 CACHES = ("key_cache_", "value_cache_")
+#: What transformers calls `attention_of_kept`.
+ATTENTION = "uir_kept"
 #: Tokens of the example that is traced: a number that no dimension of a model is likely to be.
 EXAMPLE = 7
 
@@ -43,8 +48,27 @@ class PlacedLayer(StaticLayer):  # type: ignore[misc]
         """Write keys and values, (rows, heads, tokens, size), and return those of all positions."""
         kept: Any = (self.keys, self.values)
         for state, new in zip(kept, (key_states, value_states), strict=True):
-            state.index_copy_(2, self.positions, new)
+            state.index_copy_(2, self.positions, new.to(state.dtype))
         return kept
+
+
+def attention_of_kept(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention in the type of the kept keys; what it returns is of the queries' type."""
+    if attention_mask is not None and attention_mask.is_floating_point():
+        attention_mask = attention_mask.to(key.dtype)
+    made, _ = sdpa_attention_forward(module, query.to(key.dtype), key, value, attention_mask, **kwargs)
+    return made.to(query.dtype), None
+
+
+AttentionInterface.register(ATTENTION, attention_of_kept)
+AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
 class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
@@ -88,7 +112,9 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
         return logits.float()
 
 
-def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1) -> ExportedProgram:
+def exported(
+    model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1, cache: torch.dtype | None = None
+) -> ExportedProgram:
     """The program of a model.
 
     Parameters
@@ -101,6 +127,8 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1
         Tokens of each row that one call takes at most.
     batch : int
         Rows of a call; where there are several, the program takes where each begins.
+    cache : torch.dtype, optional
+        Of keys and values, and of the attention over them. Default: the model's own.
 
     Raises
     ------
@@ -108,6 +136,7 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1
         PyTorch cannot export it.
     """
     kept: Any = model.generation_config
+    attention = model.config._attn_implementation
     model.generation_config = GenerationConfig(
         use_cache=True,
         cache_implementation="static",
@@ -126,8 +155,14 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             module = LastLogits(model, batch_size=batch, max_cache_len=max_length)
-            cache: Any = module.static_cache
-            for layer in cache.layers:
+            if cache not in (None, model.dtype):
+                model.set_attn_implementation(ATTENTION)
+                for index in range(len(module.static_cache.layers)):
+                    for name in CACHES:
+                        state = getattr(module, f"{name}{index}")
+                        module.register_buffer(f"{name}{index}", state.to(cache), persistent=False)
+            layers: Any = module.static_cache.layers
+            for layer in layers:
                 layer.__class__ = PlacedLayer  # its tensors are there already
             return torch.export.export(
                 module,
@@ -143,6 +178,8 @@ def exported(model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1
         ) from error
     finally:
         model.generation_config = kept
+        if model.config._attn_implementation != attention:
+            model.set_attn_implementation(attention)
 
 
 def bytes_of(program: ExportedProgram) -> ModelBytes:

@@ -21,6 +21,8 @@ from .read_model import packed_model, read_model
 
 #: What weights become (`load`).
 FORMS = ("packed", "float32", "float16", "bfloat16", "q8", "q4")
+#: What keys and values are kept in (`load`), and what they are where weights are of few bits.
+CACHES, PACKED_CACHE = ("float32", "float16", "bfloat16"), "float16"
 #: Other names of them.
 ALIASES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 #: Tokens that one call takes at most, where nothing else is said.
@@ -37,6 +39,7 @@ def load(
     weights: str | None = None,
     batch: int = 1,
     activation: str | None = None,
+    cache: str | None = None,
     options: CompileOptions | None = None,
 ) -> Any:
     """A language model, compiled for a target.
@@ -64,6 +67,10 @@ def load(
     activation : str, optional
         What products with packed weights read: ``exact``, or ``int8``: activations rounded to 8 bits a value
         (`CompileOptions.activation`, which it replaces).
+    cache : str, optional
+        The type in which keys and values are kept and attention reads them: ``float32``, ``float16``
+        (``fp16``) or ``bfloat16`` (``bf16``); on uir-cpu it computes in float32 all the same. Default:
+        float16 where weights are packed, else the model's own type.
     options : CompileOptions, optional
 
     Returns
@@ -78,8 +85,8 @@ def load(
         A file that is missing, cut off, of another format, or of a quantization or an architecture that is
         not known; tensors that do not fit its settings.
     GenerationError
-        A length or a batch that is none, a form of weights that is none, activations of int8 where no weights
-        are packed.
+        A length or a batch that is none, a form of weights or of the cache that is none, activations of int8
+        where no weights are packed.
     TargetError
         The target does not round activations.
     TorchExportError, FrontendError
@@ -93,19 +100,13 @@ def load(
             limit=str(error),
             remedy="pip install 'uir_tvm[llm]'",
         ) from error
-    weights = ALIASES.get(str(weights), weights)
-    if weights is not None and weights not in FORMS:
-        raise GenerationError(
-            f"weights is {weights!r}.",
-            need=f"one of {', '.join((*FORMS, *ALIASES))}",
-            remedy="pass another, or leave it out",
-        )
+    weights, cache = _form("weights", weights, FORMS), _form("cache", cache, CACHES)
     if isinstance(model, transformers.PreTrainedModel):
         model = packed_model(model, weights, copied=True)
     else:
         path = pathlib.Path(model)
         if (path / SETTINGS).is_file():
-            return _saved(path, transformers, weights, activation)
+            return _saved(path, transformers, weights=weights, activation=activation, cache=cache)
         model, tokenizer = read_model(path, weights)
     if tokenizer is None:
         raise GenerationError(
@@ -120,11 +121,35 @@ def load(
     from .exported import bytes_of, exported
 
     name = type(model).__name__
-    program = exported(model.eval(), max_length, chunk, batch)
+    program = exported(model.eval(), max_length, chunk, batch, _cache_type(model, cache))
     options = _with_activation(options, activation, program)
     executable = compile_model(program, target, name=name, options=options)
     stop = _stops(model, tokenizer)
     return _kind(batch)(executable, tokenizer, max_length, chunk, stop, bytes_of(program), batch)
+
+
+def _form(name: str, value: str | None, forms: tuple[str, ...]) -> str | None:
+    """One of some forms, by its first name."""
+    found = ALIASES.get(str(value), value)
+    if found is None or found in forms:
+        return found
+    others = [other for other, of in ALIASES.items() if of in forms]
+    raise GenerationError(
+        f"{name} is {value!r}.",
+        need=f"one of {', '.join((*forms, *others))}",
+        remedy="pass another, or leave it out",
+    )
+
+
+def _cache_type(model: Any, cache: str | None) -> Any:
+    """The type of keys and values; None: the model's own."""
+    import torch
+
+    from .quantized_modules import is_packed
+
+    if cache is None:
+        cache = PACKED_CACHE if is_packed(model) else None
+    return None if cache is None else getattr(torch, cache)
 
 
 def _with_activation(
@@ -166,11 +191,9 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(
-    path: pathlib.Path, transformers: Any, weights: str | None, activation: str | None
-) -> LanguageModel | BatchedModel:
+def _saved(path: pathlib.Path, transformers: Any, **asked: str | None) -> LanguageModel | BatchedModel:
     """What `LanguageModel.save` wrote."""
-    for name, value in (("weights", weights), ("activation", activation)):
+    for name, value in asked.items():
         if value is not None:
             raise GenerationError(
                 f"{path} is compiled: its {name} is what it was then.",

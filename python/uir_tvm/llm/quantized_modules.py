@@ -118,6 +118,11 @@ class QuantizedEmbedding(_Quantized):
         return torch.nn.functional.embedding(indices, self.weight())
 
 
+def is_packed(model: torch.nn.Module) -> bool:
+    """Whether a model has weights of few bits."""
+    return any(isinstance(module, _Quantized) for module in model.modules())
+
+
 def packed_weight(values: np.ndarray, bits: int, group: int = GROUP) -> QuantizedWeight:
     """A float weight as a quantised one: 8 bits by each group's greatest magnitude, 4 by least and greatest.
 

@@ -20,6 +20,7 @@ TABLE = LibraryTable(
         "recurrence": "uir.library.cpu.recurrence",
     },
     dtypes=frozenset({"float32"}),
+    narrow={"attention": frozenset({"float16", "bfloat16"})},
     features={("matmul", "bfloat16"): BF16, ("conv2d", "bfloat16"): BF16},
     widened={"conv2d": frozenset({"float16", "bfloat16"})},
     activations={
