@@ -2,14 +2,15 @@
 """A language model on uir-cpu beside llama.cpp, torch eager and torch.compile, on the same file in one run.
 
     python benchmarks/llm.py SmolLM2-135M-Instruct.Q4_1.gguf
-    python benchmarks/llm.py FILE --peers uir-cpu llama.cpp --json out.json
+    python benchmarks/llm.py FILE --peers uir-cpu llama.cpp --only decode --kept FOLDER --json out.json
 
 Every runtime has a process of its own; they take turns (`turns.py` says why). Prompts are of 128 and 512
 tokens, single tokens stand behind caches of 32, 512 and 2,000. The table has tokens per second (medians), the
 ratio of uir-cpu to each other runtime, and for single tokens the share of the memory's bound: the bytes of
 weights and cache that a token reads, over the measured bandwidth of a copy, over its time. A runtime that is
-not installed is named; llama.cpp is the package llama-cpp-python. Whether all choose the same tokens is said
-at the end.
+not installed, ends, or does not answer is named with the reason, and the others go on; llama.cpp is the
+package llama-cpp-python, its products on AMX left out (`llm_peers.py`). Whether all choose the same tokens is
+said at the end. Compiling takes minutes: with --kept models that were compiled are there for the next run.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from typing import Any
 
 THREADS = str(min(2, len(os.sched_getaffinity(0))))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
 for variable in ("OMP_NUM_THREADS", "TVM_NUM_THREADS"):
     os.environ.setdefault(variable, THREADS)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from copy_ceiling import StreamingCopy
 from cpu import copy_bandwidth
-from llm_peers import PEERS, Runtime
+from llm_peers import KEPT, PEERS, Runtime
 from rich.console import Console
 from rich.table import Table
 
-OURS = "uir-cpu"
 POINTS = (("prefill", 128), ("prefill", 512), ("decode", 32), ("decode", 512), ("decode", 2000))
 #: Tokens that caches have room for.
 ROOM = 2048
@@ -42,18 +43,23 @@ GREEDY, PROMPT = 24, [1, 504, 260, 1998, 282, 4649]
 
 
 def measure(
-    runtimes: dict[str, Runtime], rounds: int, bandwidth: float, console: Console
+    runtimes: dict[str, Runtime],
+    points: list[tuple[str, int]],
+    ours: str,
+    rounds: int,
+    bandwidth: float,
+    console: Console,
 ) -> list[dict[str, Any]]:
     """A row for each point: tokens per second, ratios, shares of the memory's bound."""
     rows = []
-    for kind, size in POINTS:
+    for kind, size in points:
         for runtime in _alive(runtimes).values():
             runtime.ask("fill", size if kind == "decode" else 0)
         for _ in range(rounds):
             for runtime in _alive(runtimes).values():
                 runtime.turn(kind, size)
         alive = _alive(runtimes)
-        seconds = {name: each.median(kind, size) for name, each in alive.items()}
+        seconds = {name: each.median(kind, size) for name, each in alive.items() if each.times[kind, size]}
         tokens = size if kind == "prefill" else 1
         least = {name: each.read_bytes(kind, size) / bandwidth for name, each in alive.items()}
         rows.append(
@@ -61,9 +67,9 @@ def measure(
                 "point": f"{kind} {size}",
                 "tokens_per_second": {name: tokens / each for name, each in seconds.items()},
                 "ratio": {
-                    name: each / seconds[OURS]
+                    name: each / seconds[ours]
                     for name, each in seconds.items()
-                    if OURS in seconds and name != OURS
+                    if ours in seconds and name != ours
                 },
                 "share_of_bound": {
                     name: least[name] / each for name, each in seconds.items() if kind == "decode"
@@ -79,9 +85,9 @@ def _alive(runtimes: dict[str, Runtime]) -> dict[str, Runtime]:
     return {name: each for name, each in runtimes.items() if not each.failed}
 
 
-def table(rows: list[dict[str, Any]], names: list[str]) -> Table:
+def table(rows: list[dict[str, Any]], names: list[str], ours: str) -> Table:
     """All points: tokens per second, with the share of the memory's bound, and the ratios."""
-    out = Table(title="tokens per second (share of the memory's bound); x: uir-cpu is so many times as fast")
+    out = Table(title=f"tokens per second (share of the memory's bound); x: {ours} is so many times as fast")
     out.add_column("")
     for name in names:
         out.add_column(name, justify="right")
@@ -98,7 +104,7 @@ def table(rows: list[dict[str, Any]], names: list[str]) -> Table:
 
 
 def main() -> int:
-    """Print the table; 1 when uir-cpu fails."""
+    """Print the table; 1 where one of ours fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -106,10 +112,22 @@ def main() -> int:
     parser.add_argument(
         "--peers", nargs="*", default=list(PEERS), choices=list(PEERS), help="which to compare"
     )
+    parser.add_argument("--only", nargs="*", help="points whose name contains one of these, as `decode 32`")
+    parser.add_argument("--ours", choices=list(PEERS), help="which the ratios are of; default: the first")
+    parser.add_argument("--kept", type=pathlib.Path, help="a folder for compiled and converted models")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each point")
     parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
     arguments = parser.parse_args()
     console = Console(width=150)
+    if arguments.kept is not None:
+        arguments.kept.mkdir(parents=True, exist_ok=True)
+        os.environ[KEPT] = str(arguments.kept.resolve())
+    ours = arguments.ours or arguments.peers[0]
+    points = [
+        point
+        for point in POINTS
+        if arguments.only is None or any(text in "{} {}".format(*point) for text in arguments.only)
+    ]
     runtimes: dict[str, Runtime] = {}
     for name in arguments.peers:  # one after the other: what they take is said too
         runtimes[name] = Runtime(name, arguments.file.resolve(), ROOM)
@@ -118,19 +136,20 @@ def main() -> int:
     try:
         bandwidth = copy_bandwidth(StreamingCopy(int(THREADS)))
         chosen = {name: each.ask("greedy", PROMPT, GREEDY) for name, each in _alive(runtimes).items()}
-        rows = measure(runtimes, arguments.rounds, bandwidth, console)
+        rows = measure(runtimes, points, ours, arguments.rounds, bandwidth, console)
     finally:
         for runtime in runtimes.values():
             runtime.stop()
-    console.print(table(rows, list(_alive(runtimes))))
+    console.print(table(rows, list(runtimes), ours))
+    for name, each in runtimes.items():
+        if each.failed:
+            console.print(f"{name}: {each.failed}", markup=False, highlight=False)
     console.print(f"copy: {bandwidth / 1e9:.1f} GB/s with {THREADS} threads", highlight=False)
-    ours = chosen.get(OURS)
+    first = chosen.get(ours) or []
     for name, tokens in chosen.items():
-        same = next(
-            (at for at, pair in enumerate(zip(ours or [], tokens or [], strict=False)) if len({*pair}) > 1),
-            GREEDY,
-        )
-        console.print(f"{name}: {same} of {GREEDY} tokens as uir-cpu", markup=False, highlight=False)
+        pairs = zip(first, tokens or [], strict=False)
+        same = next((at for at, pair in enumerate(pairs) if len({*pair}) > 1), len(tokens or []))
+        console.print(f"{name}: {same} of {GREEDY} tokens as {ours}", markup=False, highlight=False)
     if arguments.json:
         failed = {name: each.failed for name, each in runtimes.items() if each.failed}
         told = {
@@ -144,7 +163,7 @@ def main() -> int:
             "rows": rows,
         }
         arguments.json.write_text(json.dumps(told, indent=1))
-    return 1 if OURS in arguments.peers and runtimes[OURS].failed else 0
+    return 1 if any(each.failed for name, each in runtimes.items() if name.startswith("uir-cpu")) else 0
 
 
 if __name__ == "__main__":

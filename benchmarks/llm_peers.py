@@ -18,6 +18,10 @@ import numpy as np
 TURN = 0.5
 #: Calls of one token in a turn at least.
 STEPS = 4
+#: Seconds that a runtime has until it is ready, and for an answer then.
+READY, ANSWER = 1800.0, 120.0
+#: Where compiled and converted models are kept for the next run; empty: nowhere.
+KEPT = "UIR_LLM_KEPT"
 
 
 class Model(Protocol):
@@ -39,21 +43,29 @@ class Model(Protocol):
 
 
 class Ours:
-    """uir-cpu, with weights as they are packed or in fp32, and activations as they are or in 8 bits."""
+    """uir-cpu, with weights as they are packed or of a type, and activations as they are or in 8 bits."""
 
     def __init__(self, file: pathlib.Path, room: int, weights: str, activation: str | None = None) -> None:
         import uir_tvm.llm
         from uir_tvm.llm.gguf_file import GgufFile
 
-        self._model = uir_tvm.llm.load(
-            file, max_length=room, chunk=512, weights=weights, activation=activation
-        )
+        how = {"max_length": room, "chunk": 512, "weights": weights, "activation": activation}
+        kept = _kept(f"{file.stem}-{room}-{weights}-{activation}")
+        if kept is not None and (kept / "llm.json").is_file():
+            self._model = uir_tvm.llm.load(kept)
+        else:
+            self._model = uir_tvm.llm.load(file, **how)
+            if kept is not None:
+                self._model.prefill([1, 2, 3])
+                self._model.decode(4)
+                self._model.save(kept)
         tensors = GgufFile(file).tensors.values()
+        size = 2 if weights == "float16" else 4
         self.weight_bytes = sum(
-            t.quantised().nbytes if weights == "packed" and t.kind.packing else 4 * int(np.prod(t.shape))
+            t.quantised().nbytes if weights == "packed" and t.kind.packing else size * int(np.prod(t.shape))
             for t in tensors
         )
-        self.cache_bytes = cache_values(file) * 4
+        self.cache_bytes = cache_values(file) * (4 if weights == "float32" else 2)
 
     def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
         """As of `Model`."""
@@ -66,12 +78,47 @@ class Ours:
         return self._model.prefill(tokens)
 
 
-class LlamaCpp:
-    """llama.cpp: the file as it is, activations in 8 bits, the cache in fp16."""
+def _kept(name: str) -> pathlib.Path | None:
+    folder = os.environ.get(KEPT)
+    return pathlib.Path(folder) / name if folder else None
 
-    def __init__(self, file: pathlib.Path, room: int) -> None:
+
+def float16_file(file: pathlib.Path) -> pathlib.Path:
+    """A GGUF file whose matrices are float16, beside others that are kept."""
+    import gguf
+
+    made = _kept(f"{file.stem}-float16.gguf")
+    if made is None:
+        raise ValueError("needs a folder for a file of float16: --kept")
+    if made.is_file():
+        return made
+    reader = gguf.GGUFReader(file)
+    fields = {field.name: field for field in reader.fields.values() if not field.name.startswith("GGUF.")}
+    begun = made.with_suffix(".part")
+    writer = gguf.GGUFWriter(begun, fields.pop("general.architecture").contents())
+    for field in fields.values():
+        kind = field.types[0]
+        inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+        value = gguf.LlamaFileType.MOSTLY_F16 if field.name == "general.file_type" else field.contents()
+        writer.add_key_value(field.name, value, kind, sub_type=inner)
+    for tensor in reader.tensors:
+        shape = [int(size) for size in tensor.shape][::-1]
+        values = gguf.dequantize(tensor.data, tensor.tensor_type).reshape(shape)
+        writer.add_tensor(tensor.name, values.astype(np.float16 if len(shape) > 1 else np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return begun.rename(made)
+
+
+class LlamaCpp:
+    """llama.cpp: the file as it is, activations in 8 bits, or all in fp16; the cache in fp16."""
+
+    def __init__(self, file: pathlib.Path, room: int, half: bool = False) -> None:
         import llama_cpp
 
+        file = float16_file(file) if half else file
         threads = int(os.environ["OMP_NUM_THREADS"])
         _without_tiles(llama_cpp)
         self._model = llama_cpp.Llama(
@@ -152,8 +199,10 @@ def cache_values(file: pathlib.Path) -> int:
 PEERS: dict[str, Callable[[pathlib.Path, int], Model]] = {
     "uir-cpu": lambda file, room: Ours(file, room, "packed"),
     "uir-cpu int8": lambda file, room: Ours(file, room, "packed", "int8"),
+    "uir-cpu float16": lambda file, room: Ours(file, room, "float16"),
     "uir-cpu float32": lambda file, room: Ours(file, room, "float32"),
     "llama.cpp": LlamaCpp,
+    "llama.cpp float16": lambda file, room: LlamaCpp(file, room, half=True),
     "torch eager": lambda file, room: Torch(file, room, False),
     "torch.compile": lambda file, room: Torch(file, room, True),
 }
@@ -225,21 +274,28 @@ class Runtime:
         self._process = context.Process(target=_serve, args=(theirs, name, str(file), room), daemon=True)
         self._process.start()
         theirs.close()
-        state, detail, self.weight_bytes, self.cache_bytes = self._answer()
+        state, detail, self.weight_bytes, self.cache_bytes = self._answer(READY)
         self.failed = detail if state == "failed" else ""
         self.seconds = 0.0 if self.failed else detail
         self.times: dict[tuple[str, int], list[float]] = {}
 
-    def _answer(self) -> Any:
+    def _answer(self, seconds: float) -> Any:
         try:
-            return self._link.recv()
+            if self._link.poll(seconds):
+                return self._link.recv()
+            self._process.kill()
+            return "failed", f"no answer within {seconds:.0f} s", 0, 0
         except EOFError:
-            return "failed", "its process ended", 0, 0
+            self._process.join(10)
+            return "failed", f"its process ended with {self._process.exitcode}", 0, 0
 
     def ask(self, what: str, *given: Any) -> Any:
         """`_greedy`, `_fill` or `_turn` of the model; None, and `failed`, where it fails."""
-        self._link.send((what, *given))
-        found = self._answer()
+        try:
+            self._link.send((what, *given))
+        except OSError:  # it has ended; what is read says how
+            pass
+        found = self._answer(ANSWER)
         if isinstance(found, tuple) and found and found[0] == "failed":
             self.failed = found[1]
             return None

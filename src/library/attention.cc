@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "library/half_floats.h"
 #include "library/kernel.h"
 #include "library/parallel.h"
 #include "library/quantized_layout.h"
@@ -56,12 +57,8 @@ struct AttentionTile {
 /*! By the number of rows, less one. */
 using Blocks = std::array<void (*)(const AttentionTile&, int64_t first, int64_t count), kTileRows>;
 
-/*! What computes for one width of vectors. */
-struct Kernels {
-  std::array<Blocks, 3> blocks;  // by the type of keys and values
-  void (*to_floats)(DType, const char* from, int64_t count, float* to);
-  void (*from_floats)(DType, const float* from, float factor, int64_t count, char* to);
-};
+/*! By the type of keys and values. */
+using BlocksByType = std::array<Blocks, 3>;
 
 #ifdef UIR_WIDTHS
 #pragma GCC push_options
@@ -89,17 +86,15 @@ constexpr int kLanes = 4;
 #include "library/attention_rows.h"
 }  // namespace any
 
-const Kernels& Best() {
+const BlocksByType& Best() {
 #ifdef UIR_WIDTHS
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw")) {
-    return avx512::kKernels;
+    return avx512::kBlocks;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
-    return avx2::kKernels;
-  }
+  if (HasHalves()) return avx2::kBlocks;
 #endif
-  return any::kKernels;
+  return any::kBlocks;
 }
 
 /*! The keys that a row of a mask opens, from the first to behind the last. */
@@ -200,7 +195,7 @@ class Run {
           AttentionRow made{reinterpret_cast<const float*>(given), nullptr,
                             data_.out.at(out + row * attrs_.out.strides[rank]), 0, attrs_.n};
           if (narrow) {
-            kernels_.to_floats(data_.query.type, given, attrs_.d, wide);
+            ToFloats(data_.query.type, given, attrs_.d, wide);
             made.query = wide, wide += attrs_.d;
           }
           if (data_.mask.data) {
@@ -221,7 +216,7 @@ class Run {
                   value_row = attrs_.value.strides[rank];
     const DType type = data_.key.type;
     const bool turned = rows >= kTurnedRows, widened = turned && type != DType::kF32;
-    const Blocks& blocks = kernels_.blocks[static_cast<int>(widened ? DType::kF32 : type)];
+    const Blocks& blocks = blocks_[static_cast<int>(widened ? DType::kF32 : type)];
     AttentionTile tile{attrs_, data_.mask.type};
     tile.key_row = key_row, tile.value_row = widened ? e : value_row;
     float* keys = turned ? reinterpret_cast<float*>(ThreadScratch(0, d * kKeys * sizeof(float))) : nullptr;
@@ -259,8 +254,8 @@ class Run {
     for (int64_t j = 0; j < count; ++j) {
       const char *key = tile->keys + j * attrs_.key.strides[rank] * size,
                  *value = tile->values + j * attrs_.value.strides[rank] * size;
-      kernels_.to_floats(data_.key.type, key, attrs_.d, wide + j * attrs_.d);
-      kernels_.to_floats(data_.key.type, value, attrs_.e, values + j * attrs_.e);
+      ToFloats(data_.key.type, key, attrs_.d, wide + j * attrs_.d);
+      ToFloats(data_.key.type, value, attrs_.e, values + j * attrs_.e);
     }
     tile->keys = reinterpret_cast<const char*>(wide), tile->values = reinterpret_cast<const char*>(values);
   }
@@ -281,7 +276,7 @@ class Run {
   /*! A row's sums over their total; of no open key zeros where the attention is safe, else NaN. */
   void Store(const AttentionRow& row, float total, const float* sums) const {
     const float inverse = total == 0.0f && attrs_.safe ? 0.0f : 1.0f / total;
-    kernels_.from_floats(data_.out.type, sums, inverse, attrs_.e, row.out);
+    FromFloats(data_.out.type, sums, inverse, attrs_.e, row.out);
   }
 
   /*! Each task has rows of its own, and walks all their keys. */
@@ -335,7 +330,7 @@ class Run {
 
   const AttentionAttrs& attrs_;
   const AttentionData& data_;
-  const Kernels& kernels_ = Best();
+  const BlocksByType& blocks_ = Best();
   std::vector<float> queries_;  // widened
   std::vector<Unit> units_;
 };

@@ -207,28 +207,10 @@ void AttendBlock(const AttentionTile& tile, int64_t first, int64_t count) {
   AddValues<kType, kRows>(tile, count, scores, kept);
 }
 
-inline void ToFloats(DType type, const char* from, int64_t count, float* to) {
-  for (int64_t at = 0; at < count; at += kLanes) {
-    Vector some;
-    GetAs(type, from, at, count - at, some);
-    Put(to + at, some, count - at);
-  }
-}
-
-/*! Of float32 numbers times a factor. */
-inline void FromFloats(DType type, const float* from, float factor, int64_t count, char* to) {
-  for (int64_t at = 0; at < count; at += kLanes) {
-    Vector some;
-    Get(some, from + at, count - at);
-    PutAs(type, some * factor, at, count - at, to);
-  }
-}
-
 template <DType kType>
 constexpr Blocks BlocksOf() {
   return {AttendBlock<kType, 1>, AttendBlock<kType, 2>, AttendBlock<kType, 3>,
           AttendBlock<kType, 4>, AttendBlock<kType, 5>, AttendBlock<kType, 6>};
 }
 
-constexpr Kernels kKernels = {
-    {BlocksOf<DType::kF16>(), BlocksOf<DType::kBF16>(), BlocksOf<DType::kF32>()}, ToFloats, FromFloats};
+constexpr BlocksByType kBlocks = {BlocksOf<DType::kF16>(), BlocksOf<DType::kBF16>(), BlocksOf<DType::kF32>()};

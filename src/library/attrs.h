@@ -23,7 +23,8 @@ struct Execution {
   int Threads(int pool) const { return threads > 0 && threads < pool ? static_cast<int>(threads) : pool; }
 };
 
-/*! What a weight of few bits is (uir_tvm.quantized); bits 0: the weight has the type of the other operands. */
+//! What a weight of few bits is (uir_tvm.quantized); bits 0: the weight has the type of the other operands; 16: its
+//! numbers are float16, without groups (`half_matmul.cc`).
 struct Quantization {
   int64_t bits = 0, group = 0, zero = 0;
   bool offsets = false, half = false;  // half: scales and offsets are float16

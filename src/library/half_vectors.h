@@ -83,3 +83,20 @@ UIR_INLINE void PutAs(DType type, const Vector& from, int64_t index, int64_t cou
     ToBFloats(from, to + index * 2);
   }
 }
+
+inline void Widened(DType type, const char* from, int64_t count, float* to) {
+  for (int64_t at = 0; at < count; at += kLanes) {
+    Vector some = {};
+    GetAs(type, from, at, count - at, some);
+    Put(to + at, some, count - at);
+  }
+}
+
+/*! Of float32 numbers times a factor. */
+inline void Narrowed(DType type, const float* from, float factor, int64_t count, char* to) {
+  for (int64_t at = 0; at < count; at += kLanes) {
+    Vector some = {};
+    Get(some, from + at, count - at);
+    PutAs(type, some * factor, at, count - at, to);
+  }
+}

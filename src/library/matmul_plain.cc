@@ -241,6 +241,7 @@ std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const Matmu
   if (threading == Threading::kPool) {
     if (auto plan = MakeRowMatmul(attrs, types, threads)) return plan;
   }
+  if (auto plan = MakeHalfMatmul(attrs, types, threading == Threading::kPool ? threads : 1)) return plan;
   if (auto plan = MakeDirectMatmul(attrs, types, threads, threading)) return plan;
   if (auto plan = MakeStagedMatmul(attrs, types, threads)) return plan;
   return MakePlainMatmul(attrs, types, threads);

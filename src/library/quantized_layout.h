@@ -27,12 +27,12 @@ struct Panels {
 
   Panels(const MatmulAttrs& given, const char* data)
       : attrs(given),
-        groups(given.k / given.weight.group),
+        groups(given.weight.bits == 16 ? 0 : given.k / given.weight.group),
         words(given.weight.group * given.weight.bits / 32),
         code_bytes(words * kBlock * 4),
         scale_bytes(kBlock * (given.weight.half ? 2 : 4)),
         group_bytes(code_bytes + scale_bytes * (given.weight.offsets ? 2 : 1)),
-        block_bytes(group_bytes * groups),
+        block_bytes(given.weight.bits == 16 ? given.k * kBlock * 2 : group_bytes * groups),
         half(given.weight.half),
         offsets(given.weight.offsets),
         shifted(given.weight.offsets || given.weight.zero != 0),
@@ -40,6 +40,8 @@ struct Panels {
         packed(data) {}
 
   int64_t blocks() const { return CeilDiv(attrs.n, kBlock); }
+  /*! Which of a table of functions is for its codes: of 4 bits, of 8, or for numbers of float16. */
+  int kind() const { return attrs.weight.bits == 4 ? 0 : attrs.weight.bits == 8 ? 1 : 2; }
 };
 
 /*! Rows of x in the order in which they are read, and what becomes of their products. */

@@ -53,7 +53,7 @@ constexpr int kLanes = 16;
 #include "library/quantized_panels.h"
 //
 #include "library/quantized_rows.h"
-constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}},
+constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>, HalfRow}},
                            TileOf<1>(),
                            TileOf<2>(),
                            TileOf<3>(),
@@ -91,7 +91,7 @@ constexpr int kLanes = 8;
 #include "library/quantized_rows.h"
 constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>()};
 constexpr Tile kTiles[] = {
-    {1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>(), TileOf<3>(), TileOf<4>(), TileOf<5>()};
+    {1, {OneRow<4>, OneRow<8>, HalfRow}}, TileOf<1>(), TileOf<2>(), TileOf<3>(), TileOf<4>(), TileOf<5>()};
 }  // namespace avx2
 #pragma GCC pop_options
 #endif
@@ -107,7 +107,7 @@ constexpr int kLanes = 4;
 //
 #include "library/quantized_rows.h"
 constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>()};
-constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>}}, TileOf<1>(), TileOf<2>()};
+constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>, HalfRow}}, TileOf<1>(), TileOf<2>()};
 }  // namespace any
 
 #ifdef UIR_WIDTHS
@@ -121,7 +121,7 @@ bool HasAvxVnni() {
 /*! What this CPU computes with. */
 struct Kernels {
   const char* name;
-  std::vector<std::pair<int, Function>> tiles[2];  // of codes of 4 bits, of 8: rows, function
+  std::vector<std::pair<int, Function>> tiles[3];  // by `Panels::kind`: rows, function
   std::vector<std::pair<int, ByteFunction>> bytes[2];
   MakeFunction make_bytes;
   bool digits = false, on_tiles = false;
@@ -130,8 +130,10 @@ struct Kernels {
   Kernels(const char* given, const Tile (&table)[kCount], const ByteTile (&byte_table)[kByteCount], MakeFunction make,
           bool has_digits = false)
       : name(given), make_bytes(make), digits(has_digits) {
+    for (int kind = 0; kind < 3; ++kind) {
+      for (const Tile& tile : table) tiles[kind].push_back({tile.rows, tile.run[kind]});
+    }
     for (int wide = 0; wide < 2; ++wide) {
-      for (const Tile& tile : table) tiles[wide].push_back({tile.rows, tile.run[wide]});
       for (const ByteTile& tile : byte_table) bytes[wide].push_back({tile.rows, tile.run[wide]});
     }
   }
@@ -175,6 +177,9 @@ int Tasks(const Panels& panels, int64_t rows, int threads) {
   const double most = std::max(bytes / kWorthBytes, products / kWorthProducts);
   return static_cast<int>(std::max<double>(1, std::min({most, double(threads), double(panels.blocks())})));
 }
+
+/*! Of 8 bits, in which both sides are read on tiles: two of float16 are exact. */
+int Pieces(const Quantization& weight) { return weight.bits == 16 ? 2 : static_cast<int>(weight.digits); }
 
 /*! The rows of one batch index of x, and where they go. */
 struct Batch {
@@ -276,7 +281,7 @@ bool Totals(const Panels& panels, const float* x, float* totals) {
 
 void RunRows(const Kernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
   const int64_t k = panels.attrs.k, groups = panels.groups;
-  const auto& tiles = kernels.tiles[panels.attrs.weight.bits == 8];
+  const auto& tiles = kernels.tiles[panels.kind()];
   const int64_t count = CeilDiv(rows, tiles.back().first), each = CeilDiv(rows, count);
   auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const auto& one) { return one.first >= each; });
   const int64_t wide = tile->first;
@@ -387,7 +392,7 @@ void RunQuantized(const MatmulAttrs& attrs, const MatmulData& data, int threads)
                 attrs.out.strides[rank + 1]};
     if (data.residual) batch.to.residual = reinterpret_cast<const float*>(data.residual) + out;
     if (kernels.on_tiles && attrs.m >= kTiledRows && batch.column == 1 &&
-        RunTiles(panels, batch.to, batch.x, batch.row, attrs.m, static_cast<int>(attrs.weight.digits),
+        RunTiles(panels, batch.to, batch.x, batch.row, attrs.m, Pieces(attrs.weight),
                  Tasks(panels, attrs.m, threads))) {
       continue;
     }

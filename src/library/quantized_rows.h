@@ -79,13 +79,58 @@ void SomeRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
   }
 }
 
+/*! One row by blocks of numbers of float16: [k][kBlock]. */
+inline void HalfRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Range blocks) {
+  constexpr int kParts = 4;
+  const int64_t k = panels.attrs.k, whole = k / kParts * kParts;
+  for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
+    const char* weight = panels.packed + block * panels.block_bytes;
+    Vector parts[kParts][kVectors] = {};
+    auto add = [&](int64_t j, int part) __attribute__((always_inline)) {
+      for (int v = 0; v < kVectors; ++v, weight += kLanes * 2) {
+        Vector some = {};
+        __builtin_prefetch(weight + kAheadBytes);
+        FromHalves(weight, some);
+        parts[part][v] += some * at.x[j];
+      }
+    };
+    for (int64_t j = 0; j < whole; j += kParts) {
+#pragma GCC unroll 4
+      for (int part = 0; part < kParts; ++part) add(j + part, part);
+    }
+    for (int64_t j = whole; j < k; ++j) add(j, 0);
+    Vector sums[kVectors];
+    for (int v = 0; v < kVectors; ++v) sums[v] = (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]);
+    Store(panels, at, row, block * kBlock, sums);
+  }
+}
+
+/*! `rows` rows of x, [k, kRows] with zeros beyond them. */
+template <int kRows>
+void HalfRows(const Panels& panels, const Operands& at, int64_t row, int64_t rows, Range blocks) {
+  for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
+    const char* weight = panels.packed + block * panels.block_bytes;
+    const float* x = at.x;
+    Vector sums[kRows][kVectors] = {};
+    for (int64_t j = 0; j < panels.attrs.k; ++j, x += kRows) {
+      for (int v = 0; v < kVectors; ++v, weight += kLanes * 2) {
+        Vector some = {};
+        FromHalves(weight, some);
+#pragma GCC unroll 32
+        for (int r = 0; r < kRows; ++r) sums[r][v] += some * x[r];
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+  }
+}
+
 /*! What computes up to so many rows. */
 struct Tile {
   int rows;
-  Function run[2];  // codes of 4 bits, of 8
+  Function run[3];  // codes of 4 bits, of 8, numbers of float16
 };
 
 template <int kRows>
 constexpr Tile TileOf() {
-  return {kRows, {SomeRows<kRows, 4>, SomeRows<kRows, 8>}};
+  return {kRows, {SomeRows<kRows, 4>, SomeRows<kRows, 8>, HalfRows<kRows>}};
 }

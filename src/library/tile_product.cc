@@ -44,6 +44,12 @@ constexpr int kLanes = 16;
 typedef uint16_t Halves __attribute__((vector_size(32)));
 typedef Halves UnalignedHalves __attribute__((aligned(1)));
 
+UIR_INLINE float SumOfAll(const Vector& x) {
+  float sum = 0.0f;
+  for (int lane = 0; lane < kLanes; ++lane) sum += x[lane];
+  return sum;
+}
+
 //! The 8 bits of a number that count most, to nearest; what is left goes on.
 UIR_INLINE Bits Piece(Vector& x) {
   const Bits bits = reinterpret_cast<Bits>(x);
@@ -74,14 +80,36 @@ bool MakeRow(const float* x, int64_t k, const TiledRows& to, int64_t row) {
   return largest < 0x1p100f && none == none && !(largest < 0x1p-80f && largest > 0.0f);
 }
 
-/*! A block of the weight in pieces: [piece][step][pairs of k][outputs][2]. */
+/*! The numbers of two k in pieces, side by side. */
+template <int kPieces>
+UIR_INLINE void StorePair(Vector& even, Vector& odd, int64_t k, int64_t steps, char* to) {
+  char* here = to + k / kDepth * kTileBytes + k % kDepth / 2 * 64;
+#pragma GCC unroll 3
+  for (int piece = 0; piece < kPieces; ++piece) {
+    const Bits first = Piece(even) >> 16;
+    *reinterpret_cast<UnalignedBits*>(here + piece * steps * kTileBytes) = Piece(odd) | first;
+  }
+}
+
+/*! A block of the weight in pieces: [piece][step][pairs of k][outputs][2]; false where a number is none. */
 template <int kBits, int kPieces>
-void Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
-  constexpr int kCodes = 32 / kBits;
+bool Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
   const char* group = panels.packed + block * panels.block_bytes;
   for (int piece = 0; piece < kPieces && panels.attrs.k % kDepth != 0; ++piece) {
     std::memset(to + ((piece + 1) * steps - 1) * kTileBytes, 0, kTileBytes);
   }
+  if constexpr (kBits == 16) {
+    Vector none = {};
+    for (int64_t at = 0; at < panels.attrs.k; at += 2, group += 4 * kBlock) {
+      Vector even, odd = {};
+      FromHalves(group, even);
+      if (at + 1 < panels.attrs.k) FromHalves(group + 2 * kBlock, odd);
+      none += even * 0.0f + odd * 0.0f;
+      StorePair<kPieces>(even, odd, at, steps, to);
+    }
+    return SumOfAll(none) == 0.0f;
+  }
+  constexpr int kCodes = 32 / kBits;
   int64_t k = 0;
   for (int64_t number = 0; number < panels.groups; ++number, group += panels.group_bytes) {
     Vector scale[1], shift[1];
@@ -94,15 +122,11 @@ void Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
 #pragma GCC unroll 4
       for (int pair = 0; pair < kCodes; pair += 2, k += 2) {
         Vector even = values[pair] * scale[0] + shift[0], odd = values[pair + 1] * scale[0] + shift[0];
-        char* here = to + k / kDepth * kTileBytes + k % kDepth / 2 * 64;
-#pragma GCC unroll 3
-        for (int piece = 0; piece < kPieces; ++piece) {
-          const Bits first = Piece(even) >> 16;
-          *reinterpret_cast<UnalignedBits*>(here + piece * steps * kTileBytes) = Piece(odd) | first;
-        }
+        StorePair<kPieces>(even, odd, k, steps, to);
       }
     }
   }
+  return true;
 }
 
 /*! Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 blocks of the weight. */
@@ -140,7 +164,8 @@ UIR_INLINE void Multiply(const TiledRows& x, int64_t row_tile, bool two, const c
 }
 
 template <int kBits, int kPieces>
-void Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range blocks) {
+bool Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range blocks) {
+  bool all = true;
   struct alignas(64) {
     uint8_t palette = 1, start = 0, none[14] = {};
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -152,7 +177,9 @@ void Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range 
   char* weight = ThreadScratch(2, 2 * block_bytes);
   for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; block += 2) {
     const int64_t count = std::min<int64_t>(2, blocks.begin + blocks.size - block);
-    for (int64_t b = 0; b < count; ++b) Unpack<kBits, kPieces>(panels, block + b, x.steps, weight + b * block_bytes);
+    for (int64_t b = 0; b < count; ++b) {
+      all &= Unpack<kBits, kPieces>(panels, block + b, x.steps, weight + b * block_bytes);
+    }
     for (int64_t row_tile = 0; row_tile < x.row_tiles(); row_tile += 2) {
       Multiply<kPieces>(x, row_tile, row_tile + 1 < x.row_tiles(), weight, reinterpret_cast<char*>(sums));
       for (int64_t row = row_tile * kSide; row < std::min(x.rows, (row_tile + 2) * kSide); ++row) {
@@ -165,6 +192,12 @@ void Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range 
     }
   }
   _tile_release();
+  return all;
+}
+
+template <int kPieces>
+constexpr bool (*BlocksOf(int kind))(const Panels&, const Operands&, const TiledRows&, Range) {
+  return kind == 0 ? Blocks<4, kPieces> : kind == 1 ? Blocks<8, kPieces> : Blocks<16, kPieces>;
 }
 }  // namespace tiles
 #pragma GCC pop_options
@@ -188,10 +221,9 @@ bool Run(const Panels& panels, const Operands& to, const float* x, int64_t row_s
   ParallelRun(tasks, [&](int task) {
     const Range blocks = Part(panels.blocks(), 2, tasks, task);
     if (blocks.size <= 0) return;
-    const auto run = panels.attrs.weight.bits == 8 ? tiles::Blocks<8, kPieces> : tiles::Blocks<4, kPieces>;
-    run(panels, to, made, blocks);
+    if (!tiles::BlocksOf<kPieces>(panels.kind())(panels, to, made, blocks)) all = false;
   });
-  return true;
+  return all;
 }
 
 }  // namespace
@@ -210,7 +242,8 @@ bool HasTiles() {
 
 bool RunTiles(const Panels& panels, const Operands& to, const float* x, int64_t row_stride, int64_t rows, int pieces,
               int tasks) {
-  return pieces == 1 ? Run<1>(panels, to, x, row_stride, rows, tasks) : Run<3>(panels, to, x, row_stride, rows, tasks);
+  const auto run = pieces == 1 ? Run<1> : pieces == 2 ? Run<2> : Run<3>;
+  return run(panels, to, x, row_stride, rows, tasks);
 }
 #else
 bool HasTiles() { return false; }

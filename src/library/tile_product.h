@@ -14,8 +14,9 @@ constexpr int64_t kTiledRows = 16;
 /*! Whether this CPU has such tiles, and its system lets this process use them. */
 bool HasTiles();
 
-//! The product of rows [rows, k] of unit stride with a weight, both in `pieces` (1 or 3) of 8 bits; false where a
-//! number of x is infinite, NaN, or very small or large: nothing is written then.
+//! The product of rows [rows, k] of unit stride with a weight, both in `pieces` (1, 2 or 3) of 8 bits; false where a
+//! number of x is infinite, NaN, or very small or large: nothing is written then. Of a weight of float16 false too
+//! where a number is none: what is written then is to be computed again.
 bool RunTiles(const Panels& panels, const Operands& to, const float* x, int64_t row_stride, int64_t rows, int pieces,
               int tasks);
 

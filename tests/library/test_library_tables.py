@@ -7,8 +7,9 @@ import tvm
 from uir_tvm.target.cpu.library import TABLE
 
 
-def takes(mcpu: str, operator: str, *dtypes: str) -> bool:
-    return TABLE.on(tvm.target.Target({"kind": "llvm", "mcpu": mcpu})).takes(operator, *dtypes)
+def takes(mcpu: str, operator: str, *dtypes: str, constant: bool = False) -> bool:
+    table = TABLE.on(tvm.target.Target({"kind": "llvm", "mcpu": mcpu}))
+    return table.takes(operator, *dtypes, constant=constant)
 
 
 def test_bfloat16_where_the_cpu_has_its_products() -> None:
@@ -18,6 +19,10 @@ def test_bfloat16_where_the_cpu_has_its_products() -> None:
         assert not takes("znver4", operator, "float32", "bfloat16")
         assert not takes("znver4", operator, "float16")
         assert takes("x86-64-v3", operator, "float32", "float32", "float32")
+    assert takes("x86-64-v3", "matmul", "float16", "float16", constant=True)
+    assert not takes("x86-64-v2", "matmul", "float16", constant=True)
+    assert not takes("x86-64-v3", "conv2d", "float16", constant=True)
+    assert takes("x86-64-v2", "attention", "float16") and takes("x86-64-v2", "attention", "bfloat16")
     assert not takes("znver4", "recurrence", "bfloat16")
     assert not takes("znver4", "softmax", "float32")
 

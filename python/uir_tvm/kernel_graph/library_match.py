@@ -84,7 +84,9 @@ def _settle(op: Op, table: LibraryTable, kernel: bool = True) -> str:
 def _matmul(op: Op, table: LibraryTable) -> Op | None:
     """A matrix product of the library's dtypes."""
     a, b = op.operands
-    if not op.result.size or not table.takes("matmul", op.result.dtype, a.base.dtype, b.base.dtype):
+    constant = b.base.constant is not None and len(b.shape) == 2
+    dtypes = (op.result.dtype, a.base.dtype, b.base.dtype)
+    if not op.result.size or not table.takes("matmul", *dtypes, constant=constant):
         return None
     shapes = [view.shape for view in (a, b)]
     if len(shapes[0]) == 1:

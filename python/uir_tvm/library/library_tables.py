@@ -63,6 +63,8 @@ class LibraryTable:
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
     attention : AttentionLimits, optional
         What of attention is one kernel; None: two products and a softmax, each by itself.
+    constants : mapping
+        As `features`, of products whose second operand is a constant matrix.
     widened : mapping
         Operator -> narrow element types that it computes in float32 sooner than a kernel of ours would
         compute them as they are; not where it takes them itself.
@@ -106,6 +108,7 @@ class LibraryTable:
     attention: AttentionLimits | None = None
     narrow: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
+    constants: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     widened: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     only: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     packs: bool = True
@@ -122,18 +125,23 @@ class LibraryTable:
     rounds_not: str = "the target has no library"
     digits: int = 3
 
-    def takes(self, operator: str, *dtypes: str) -> bool:
-        """Whether the library has an operator for tensors of these dtypes."""
+    def takes(self, operator: str, *dtypes: str, constant: bool = False) -> bool:
+        """Whether the library has an operator for these dtypes, or one whose second operand is constant."""
         if operator not in self.functions or len(set(dtypes)) != 1:
             return False
         kinds = self.dtypes | self.narrow.get(operator, frozenset())
-        return dtypes[0] in kinds or (operator, dtypes[0]) in self.features
+        key = (operator, dtypes[0])
+        return dtypes[0] in kinds or key in self.features or (constant and key in self.constants)
 
     def on(self, target: tvm.target.Target) -> LibraryTable:
         """What the library computes on this target's CPU."""
         has = codegen.target_has_features
-        found = {key: name for key, name in self.features.items() if has(name, target)}
-        return self if found == self.features else attrs.evolve(self, features=found)
+        found = [
+            {key: name for key, name in of.items() if has(name, target)}
+            for of in (self.features, self.constants)
+        ]
+        same = found == [self.features, self.constants]
+        return self if same else attrs.evolve(self, features=found[0], constants=found[1])
 
     def reading(self, activation: str) -> LibraryTable:
         """The table for models whose activations are read so (`CompileOptions.activation`).

@@ -70,6 +70,8 @@ class Sampling:
             The tokens so far.
         rng : numpy.random.Generator
         """
+        if self.temperature == 0 and self.repetition_penalty == 1:
+            return int(logits.argmax())
         scores = np.array(logits, np.float64)
         if self.repetition_penalty != 1:
             seen = np.unique(np.fromiter(before, np.int64))
