@@ -30,18 +30,23 @@ extern "C" void copy(float* dst, const float* src, size_t n, int threads) {
 """
 
 
+def compiled(text: str, name: str, *flags: str) -> ctypes.CDLL:
+    """A library of C++ text, compiled for this CPU."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / f"{name}.cc"
+        library = source.with_suffix(".so")
+        source.write_text(text)
+        subprocess.run(
+            ["g++", "-O3", *flags, "-shared", "-fPIC", "-pthread", source, "-o", library], check=True
+        )
+        return ctypes.CDLL(str(library))
+
+
 class StreamingCopy:
     """Copies ``bytes / 2`` bytes per call (so that ``bytes`` are moved); call it, then divide."""
 
     def __init__(self, threads: int, elements: int = 64 * 1024 * 1024) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            source = pathlib.Path(folder) / "copy.cc"
-            library = source.with_suffix(".so")
-            source.write_text(SOURCE)
-            subprocess.run(
-                ["g++", "-O3", "-mavx2", "-shared", "-fPIC", "-pthread", source, "-o", library], check=True
-            )
-            self.function = ctypes.CDLL(str(library)).copy
+        self.function = compiled(SOURCE, "copy", "-mavx2").copy
         self.threads = threads
         self.source, self.target = (self._aligned(elements) for _ in range(2))
         self.bytes = 2 * self.source.nbytes

@@ -7,7 +7,8 @@
 Every runtime has a process of its own; they take turns (`turns.py` says why). Prompts are of 128 and 512
 tokens, single tokens stand behind caches of 32, 512 and 2,000. The table has tokens per second (medians), the
 ratio of uir-cpu to each other runtime, and for single tokens the share of the memory's bound: the bytes of
-weights and cache that a token reads, over the measured bandwidth of a copy, over its time. A runtime that is
+weights and cache that a token reads, in the time that reading as many bytes takes all threads, over its time
+(what a cache holds is read faster). A runtime that is
 not installed, ends, or does not answer is named with the reason, and the others go on; llama.cpp is the
 package llama-cpp-python, its products on AMX left out (`llm_peers.py`). Whether all choose the same tokens is
 said at the end. Compiling takes minutes: with --kept models that were compiled are there for the next run.
@@ -29,9 +30,8 @@ for variable in ("OMP_NUM_THREADS", "TVM_NUM_THREADS"):
     os.environ.setdefault(variable, THREADS)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from copy_ceiling import StreamingCopy
-from cpu import copy_bandwidth
 from llm_peers import KEPT, PEERS, Runtime
+from read_ceiling import StreamingRead
 from rich.console import Console
 from rich.table import Table
 
@@ -47,7 +47,7 @@ def measure(
     points: list[tuple[str, int]],
     ours: str,
     rounds: int,
-    bandwidth: float,
+    reading: StreamingRead,
     console: Console,
 ) -> list[dict[str, Any]]:
     """A row for each point: tokens per second, ratios, shares of the memory's bound."""
@@ -61,7 +61,9 @@ def measure(
         alive = _alive(runtimes)
         seconds = {name: each.median(kind, size) for name, each in alive.items() if each.times[kind, size]}
         tokens = size if kind == "prefill" else 1
-        least = {name: each.read_bytes(kind, size) / bandwidth for name, each in alive.items()}
+        least = {}
+        if kind == "decode":
+            least = {name: reading.seconds(each.read_bytes(kind, size)) for name, each in alive.items()}
         rows.append(
             {
                 "point": f"{kind} {size}",
@@ -72,7 +74,7 @@ def measure(
                     if ours in seconds and name != ours
                 },
                 "share_of_bound": {
-                    name: least[name] / each for name, each in seconds.items() if kind == "decode"
+                    name: least[name] / each for name, each in seconds.items() if name in least
                 },
             }
         )
@@ -134,9 +136,12 @@ def main() -> int:
         state = runtimes[name].failed or f"ready in {runtimes[name].seconds:.1f} s"
         console.print(f"{name}: {state}", markup=False, highlight=False)
     try:
-        bandwidth = copy_bandwidth(StreamingCopy(int(THREADS)))
+        alive = _alive(runtimes).values()
+        most = max((each.read_bytes("decode", ROOM) for each in alive), default=1)
+        reading = StreamingRead(int(THREADS), most)
+        bandwidth = most / reading.seconds(most)
         chosen = {name: each.ask("greedy", PROMPT, GREEDY) for name, each in _alive(runtimes).items()}
-        rows = measure(runtimes, points, ours, arguments.rounds, bandwidth, console)
+        rows = measure(runtimes, points, ours, arguments.rounds, reading, console)
     finally:
         for runtime in runtimes.values():
             runtime.stop()
@@ -144,7 +149,9 @@ def main() -> int:
     for name, each in runtimes.items():
         if each.failed:
             console.print(f"{name}: {each.failed}", markup=False, highlight=False)
-    console.print(f"copy: {bandwidth / 1e9:.1f} GB/s with {THREADS} threads", highlight=False)
+    console.print(
+        f"reading {most / 2**20:.0f} MiB: {bandwidth / 1e9:.1f} GB/s with {THREADS} threads", highlight=False
+    )
     first = chosen.get(ours) or []
     for name, tokens in chosen.items():
         pairs = zip(first, tokens or [], strict=False)
@@ -155,7 +162,7 @@ def main() -> int:
         told = {
             "file": arguments.file.name,
             "threads": int(THREADS),
-            "copy_bytes_per_second": bandwidth,
+            "read_bytes_per_second": bandwidth,
             "weight_bytes": {name: each.weight_bytes for name, each in runtimes.items()},
             "seconds_until_first_answer": {name: each.seconds for name, each in runtimes.items()},
             "greedy_tokens": chosen,

@@ -2,11 +2,12 @@
 """Perplexity of a GGUF file's packed weights on uir-cpu beside the same weights in fp32 by transformers.
 
     python scripts/perplexity.py SmolLM2-135M-Instruct.Q4_1.gguf
+    python scripts/perplexity.py FILE --activation int8 --prefill
     python scripts/perplexity.py FILE --tokens 4096 --activation int8 --json out.json
 
 The text is the language reference that comes with Python (``pydoc_data.topics``). It is cut into windows,
 each of which begins anew; every token but a window's first is predicted of those before it, ours one call a
-token.
+token. With --prefill each is predicted by a call for all tokens before it, as prompts are computed.
 Exit code 1 where the two differ by more than 0.5 %.
 """
 
@@ -57,6 +58,16 @@ def ours(model: uir_tvm.llm.LanguageModel, windows: list[list[int]]) -> list[flo
     return found
 
 
+def ours_of_prompts(model: uir_tvm.llm.LanguageModel, windows: list[list[int]]) -> list[float]:
+    """The same, all tokens before each computed in one call."""
+    found = []
+    for window in windows:
+        for place in range(1, len(window)):
+            model.tokens.clear()  # what it has is computed again
+            found.append(loss(model.prefill(window[:place]), window[place]))
+    return found
+
+
 def theirs(path: pathlib.Path, windows: list[list[int]]) -> list[float]:
     """The same by transformers, which unpacks the weights."""
     import transformers
@@ -81,17 +92,23 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=2048, help="of the text, in windows of 256")
     parser.add_argument("--weights", default="packed", help="as of uir_tvm.llm.load")
     parser.add_argument("--activation", help="as of uir_tvm.llm.load")
+    parser.add_argument("--cache", help="as of uir_tvm.llm.load")
+    parser.add_argument("--prefill", action="store_true", help="one call for all tokens before each")
     parser.add_argument("--json", type=pathlib.Path, help="write both to this file")
     arguments = parser.parse_args()
     path = arguments.file.resolve()
     model = uir_tvm.llm.load(
-        path, max_length=WINDOW, weights=arguments.weights, activation=arguments.activation
+        path,
+        max_length=WINDOW,
+        weights=arguments.weights,
+        activation=arguments.activation,
+        cache=arguments.cache,
     )
     text = "\n".join(topics[name] for name in sorted(topics))
     tokens = model.encode(text[: 8 * arguments.tokens], template=False)[: arguments.tokens]
     windows = [tokens[place : place + WINDOW] for place in range(0, len(tokens), WINDOW)]
     start = time.perf_counter()
-    losses = {"uir-cpu": ours(model, windows)}
+    losses = {"uir-cpu": (ours_of_prompts if arguments.prefill else ours)(model, windows)}
     seconds = time.perf_counter() - start
     losses["transformers"] = theirs(path, windows)
     found = {name: math.exp(sum(each) / len(each)) for name, each in losses.items()}

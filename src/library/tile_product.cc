@@ -91,6 +91,18 @@ UIR_INLINE void StorePair(Vector& even, Vector& odd, int64_t k, int64_t steps, c
   }
 }
 
+/*! The same of float16: its upper 8 bits, cut off, leave no more than 8. */
+template <int kPieces>
+UIR_INLINE void StoreHalfPair(Vector& even, Vector& odd, int64_t k, int64_t steps, char* to) {
+  char* here = to + k / kDepth * kTileBytes + k % kDepth / 2 * 64;
+#pragma GCC unroll 2
+  for (int piece = 0; piece < kPieces; ++piece) {
+    const Bits first = reinterpret_cast<Bits>(even) & 0xffff0000u, second = reinterpret_cast<Bits>(odd) & 0xffff0000u;
+    *reinterpret_cast<UnalignedBits*>(here + piece * steps * kTileBytes) = second | first >> 16;
+    even -= reinterpret_cast<Vector>(first), odd -= reinterpret_cast<Vector>(second);
+  }
+}
+
 /*! A block of the weight in pieces: [piece][step][pairs of k][outputs][2]; false where a number is none. */
 template <int kBits, int kPieces>
 bool Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
@@ -99,13 +111,16 @@ bool Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
     std::memset(to + ((piece + 1) * steps - 1) * kTileBytes, 0, kTileBytes);
   }
   if constexpr (kBits == 16) {
+    static_assert(kPieces <= 2, "two pieces are all of a float16");
     Vector none = {};
     for (int64_t at = 0; at < panels.attrs.k; at += 2, group += 4 * kBlock) {
-      Vector even, odd = {};
+      Vector even = {}, odd = {};
+      __builtin_prefetch(group + kAheadBytes);
       FromHalves(group, even);
       if (at + 1 < panels.attrs.k) FromHalves(group + 2 * kBlock, odd);
-      none += even * 0.0f + odd * 0.0f;
-      StorePair<kPieces>(even, odd, at, steps, to);
+      none += even * 0.0f;
+      none += odd * 0.0f;
+      StoreHalfPair<kPieces>(even, odd, at, steps, to);
     }
     return SumOfAll(none) == 0.0f;
   }
@@ -197,7 +212,8 @@ bool Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range 
 
 template <int kPieces>
 constexpr bool (*BlocksOf(int kind))(const Panels&, const Operands&, const TiledRows&, Range) {
-  return kind == 0 ? Blocks<4, kPieces> : kind == 1 ? Blocks<8, kPieces> : Blocks<16, kPieces>;
+  if constexpr (kPieces == 2) return Blocks<16, kPieces>;
+  return kind == 0 ? Blocks<4, kPieces> : Blocks<8, kPieces>;
 }
 }  // namespace tiles
 #pragma GCC pop_options
