@@ -136,7 +136,7 @@ def test_weights_of_another_model(tmp_path: pathlib.Path, given: dict[str, Any],
 def test_compiled(tmp_path: pathlib.Path) -> None:
     """What a file packs computes as the same weights in float32 do; nothing is compiled for one token."""
     path = write(tmp_path / "small.gguf")
-    made = uir_tvm.llm.load(path, max_length=32, chunk=16)
+    made = uir_tvm.llm.load(path, max_length=32, chunk=16, cache="float32")
     tokens = [5, 9, 33, 60, 2, 7]
     with torch.no_grad():
         wanted = _by_transformers(path)(torch.tensor([tokens])).logits[0].numpy()
