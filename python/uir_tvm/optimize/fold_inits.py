@@ -10,8 +10,8 @@ After, where the number is the identity of the operation::
     reduce.add.row.unit a, x
 
 and ``unary.adds a, p [number]`` in place of the binary otherwise.  Only where both iOps stand in one body, a
-is not touched in between, and both write the same slice.  A sum of zeros may lose the sign of the zero that
-was filled; all else is the same to the bit.
+is not touched in between, and both write the same elements; a bound that no size sets on an only row or
+column is none.  A sum of zeros may lose the sign of the zero that was filled; all else keeps every bit.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..igraph import make
+from ..igraph.affine import Affine
 from ..igraph.dtypes import dtype_of
 from ..igraph.iops import spec_of
 from ..igraph.iops_scalar import BINARY, REDUCE
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.rewrite import pointers_of
+from .step_domain import StepDomain
 
 #: Unary forms of accumulations, where the other operand is the number that was filled.
 _SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
@@ -34,7 +36,7 @@ _SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
 def run(graph: IGraph) -> IGraph:
     """The graph with accumulators made at once; ``graph`` itself where there is none."""
     named = Counter(str(piece.pointer.name) for iop, _ in graph.walk() for piece in iop.slices())
-    body = _folded(graph.body, named)
+    body = _folded(graph.body, named, StepDomain.of(graph))
     if body is None:
         return graph
     used = pointers_of(body)
@@ -42,16 +44,17 @@ def run(graph: IGraph) -> IGraph:
     return graph.replace(body=body, pointers=kept)
 
 
-def _folded(body: Sequence[Any], named: Mapping[str, int]) -> list[Any] | None:
+def _folded(body: Sequence[Any], named: Mapping[str, int], domain: StepDomain) -> list[Any] | None:
     """The body with its accumulators made at once; None where there is none."""
     nodes, changed = list(body), False
     for at, node in enumerate(nodes):
-        inner = _folded(node.body, named) if isinstance(node, Loop) else None
-        if inner is not None:
-            nodes[at], changed = Loop(node.var, node.extent, inner, node.attrs), True
+        if isinstance(node, Loop):
+            inner = _folded(node.body, named, domain.inside(str(node.var), int(node.extent)))
+            if inner is not None:
+                nodes[at], changed = Loop(node.var, node.extent, inner, node.attrs), True
     at = 0
     while at < len(nodes):
-        update = _update(nodes, at)
+        update = _update(nodes, at, domain)
         if update is None:
             at += 1
         else:
@@ -59,7 +62,7 @@ def _folded(body: Sequence[Any], named: Mapping[str, int]) -> list[Any] | None:
     return nodes if changed else None
 
 
-def _update(nodes: Sequence[Any], at: int) -> int | None:
+def _update(nodes: Sequence[Any], at: int, domain: StepDomain) -> int | None:
     """The position of the update of what ``nodes[at]`` fills."""
     if not isinstance(nodes[at], IOp) or not spec_of(nodes[at]).constant:
         return None
@@ -70,7 +73,7 @@ def _update(nodes: Sequence[Any], at: int) -> int | None:
             continue
         if isinstance(node, Loop) or spec_of(node).names is not BINARY or node.name not in _SCALAR:
             return None
-        same = node.target == node.sources[0] and _same_elements(node.target, target)
+        same = node.target == node.sources[0] and _same_elements(node.target, target, domain)
         once = same and node.sources[1].pointer.name != target.pointer.name
         return k if once and dtype_of(node.dtype).kind != "bool" else None
     return None
@@ -81,21 +84,27 @@ def _names(node: Any, pointer: str) -> bool:
     return any(piece.pointer.name == pointer for iop, _ in walk_body([node]) for piece in iop.slices())
 
 
-def _same_elements(a: ISlice, b: ISlice) -> bool:
+def _same_elements(a: ISlice, b: ISlice, domain: StepDomain) -> bool:
     """Whether two slices are the same elements in the same order, be they a row or a column."""
-    return a == b or (_vector(a) is not None and _vector(a) == _vector(b))
+    return a == b or (_vector(a, domain) is not None and _vector(a, domain) == _vector(b, domain))
 
 
-def _vector(piece: ISlice) -> tuple[Any, ...] | None:
+def _vector(piece: ISlice, domain: StepDomain) -> tuple[Any, ...] | None:
     """(pointer, offset, length, stride, begin, end) of a slice with one row or one column."""
     row_begin, row_end, col_begin, col_end = piece.valid
-    if piece.rows == 1 and row_begin is None and row_end is None:
+    if piece.rows == 1 and _exists(row_begin, row_end, domain):
         line = (piece.cols, piece.stride[1], str(col_begin), str(col_end))
-    elif piece.cols == 1 and col_begin is None and col_end is None:
+    elif piece.cols == 1 and _exists(col_begin, col_end, domain):
         line = (piece.rows, piece.stride[0], str(row_begin), str(row_end))
     else:
         return None
     return (str(piece.pointer.name), str(piece.offset), *line)
+
+
+def _exists(begin: Affine | None, end: Affine | None, domain: StepDomain) -> bool:
+    """Whether the only row or column between two bounds is there for all sizes, pids and iterations."""
+    starts = begin is None or domain.range(begin)[1] <= 0
+    return starts and (end is None or domain.range(end)[0] >= 1)
 
 
 def _merged(nodes: list[Any], fill: int, update: int, named: Mapping[str, int]) -> list[Any]:
