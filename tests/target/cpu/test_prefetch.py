@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from uir_tvm import hardware
 from uir_tvm.igraph import HardwareModel, IGraph
+from uir_tvm.schedule import apply_default
 from uir_tvm.target.cpu.lower import lower
+
+from tests.extracted import extracted
+from tests.open_functions import OPEN
 
 from .support import HOST, compiled, parsed, signature
 
@@ -95,3 +100,53 @@ def test_other_processors_have_such_an_instruction(processor: dict[str, str], in
     target = tvm.target.Target({"kind": "llvm", **processor})
     module = tvm.compile(tvm.IRModule({"kernel": lower(graph, signature(graph))}), target=target)
     assert instruction in module.mod.inspect_source("asm")
+
+
+def open_code(name: str) -> tvm.tirx.PrimFunc:
+    """The code of a function with open sizes for a core with small caches."""
+    hw = hardware.get()
+    scheduled = apply_default(OPEN[name].func(), hw)
+    return lower(in_small_caches(extracted(scheduled, hw)), scheduled)
+
+
+def test_open_tensors_are_fetched_where_a_launch_finds_them_large() -> None:
+    """Neighbours of units that one thread runs are each other's next tiles; a gain of all rows stays."""
+    text = str(open_code("layer norm"))
+    asked = re.search(r"( *)if n \* T.int64\(96\) \* T.int64\(4\) > T.int64\(65536\):\n", text)
+    assert asked
+    far, near = text[asked.end() :].split(f"\n{asked[1]}else:\n")
+    assert "uir_fetch_read" in far and "uir_fetch_write" in far
+    assert "uir_fetch" not in near and "uir_fetch" not in text[: asked.start()]
+    assert not re.search(r"uir_fetch_\w+\W+T.address_of\(x[12]_", text)
+
+
+@pytest.mark.parametrize("name", ["layer norm", "softmax"])
+def test_results_of_open_kernels_are_those_of_numpy(name: str) -> None:
+    """On one thread, on several, and with fetches that lead out of the tensor."""
+    function = OPEN[name]
+    target = tvm.target.Target({"kind": "llvm", "mcpu": str(HOST.figures["mcpu"])})
+    run = tvm.compile(tvm.IRModule({"main": open_code(name)}), target=target)["main"]
+    for n in (1, 120, 1001):
+        inputs = function.inputs({"n": n})
+        want = function.reference(*inputs)
+        out = tvm.runtime.tensor(np.zeros(want.shape, "float32"))
+        run(*map(tvm.runtime.tensor, inputs), out)
+        np.testing.assert_allclose(out.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_nests_that_only_move_fetch_no_operands() -> None:
+    """Their loads are many tiles ahead of their stores."""
+    moved = scaled_rows("unary.muls.fp32 o{here}, x{here} [3.0]")
+    dear = scaled_rows("unary.tanh.fp32 o{here}, x{here}")
+    assert fetches(in_small_caches(moved)) == ["1"]
+    assert fetches(in_small_caches(dear)) == ["0", "1"]
+
+
+def scaled_rows(iop: str) -> IGraph:
+    """One iOp on each of 64 rows of two units."""
+    here = "[512*i + 32768*pid; (1,512); (512,1)]"
+    return parsed(
+        "x = iPointer(dram, fp32, 65536, in)\no = iPointer(dram, fp32, 65536, out)",
+        f"for i in 64 {{ {iop.format(here=here)} }}",
+        2,
+    )

@@ -9,12 +9,18 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
-from uir_tvm.igraph import IGraph
+from uir_tvm import hardware
+from uir_tvm.igraph import HardwareModel, IGraph
+from uir_tvm.schedule import apply_default
 from uir_tvm.target.cpu.lower import lower
 from uir_tvm.target.cpu.stream import L3_PER_CORE, Streams
 
-from .support import compiled, parsed, signature
+from tests.extracted import extracted
+from tests.open_functions import INNER
+
+from .support import HOST, compiled, llvm_target, parsed, signature
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 stores")
 
@@ -105,3 +111,20 @@ def test_rows_are_streamed_where_each_begins_at_a_whole_vector(pitch: int, strea
         move.reg.dram.fp32 o[0; {tile}], a[0; {tile}] [hint=stream]""",
     )
     assert ("sfence" in compiled(graph).mod.inspect_source("asm")) == streamed
+
+
+def test_rows_whose_pitch_sizes_decide_are_streamed_where_each_begins_at_a_whole_vector() -> None:
+    """A vector stored past the caches at another place would end the process."""
+    hw, function = hardware.get(), INNER["masked scores"]
+    scheduled = apply_default(function.func(), hw)
+    figures = dict(HOST.figures.items()) | {"l2_bytes": 1 << 14, "l3_bytes": 1 << 14}
+    small = HardwareModel("small", "cpu", 2, 1, HOST.reg_bytes, 0, HOST.vector_bytes, figures)
+    code = lower(extracted(scheduled, hw).replace(hardware=small), scheduled)
+    assert "uir_stream" in str(code)
+    run = tvm.compile(tvm.IRModule({"main": code}), target=llvm_target())["main"]
+    for length in (16, 17):
+        inputs = function.inputs({"b": 40, "s": length})
+        want = function.reference(*inputs)
+        out = tvm.runtime.tensor(np.zeros(want.shape, "float32"))
+        run(*map(tvm.runtime.tensor, inputs), out)
+        np.testing.assert_allclose(out.numpy(), want, rtol=1e-6, atol=1e-6)

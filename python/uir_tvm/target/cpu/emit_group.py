@@ -12,7 +12,7 @@ from tvm.ir import Expr
 
 from ...igraph.affine import affine
 from . import first_lanes
-from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
+from .actions import COLLECT, MAP, REDUCE_ROW, SCATTER, Action
 from .address import as_int, distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
@@ -21,7 +21,7 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
-from .values import Origin, is_row_value
+from .values import Origin, is_cheap, is_row_value
 from .vector_math import avx512, binding
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class GroupEmitter:
                 rest = tirx.truncdiv(end - done, index(lanes))
                 code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
-            self._end(code, done, end, lanes)
+            self._end(code, done, end, lanes, main > index(0) if self._repeats() else None)
             return
         code.loop(begin, index(known // step), step, several, "c")
         at = begin + known // step * step
@@ -154,15 +154,39 @@ class GroupEmitter:
             self.point(code, Point(self.row.number, at, width), None)
             at, left = at + width, left - width
 
-    def _end(self, code: Code, begin: Expr, end: Expr, lanes: int) -> None:
-        """The columns that fill no vector: one of which the first lanes exist, or element by element."""
+    def _end(self, code: Code, begin: Expr, end: Expr, lanes: int, follows: Expr | None = None) -> None:
+        """The columns that fill no vector: one of which the first lanes exist, or element by element.
+
+        Where a whole vector comes before (``follows``), another does what is left, and a part of that again.
+        """
         if not self.has_masks():
             self.one_by_one(code, begin, end, False)
             return
         left = code.bind_index(end - begin)
-        first = tirx.Cast(first_lanes.COUNT, left)
-        last = Point(self.row.number, begin, lanes, first=first)
-        code.branch(left > index(0), lambda then: self.point(then, last, 0))
+        last = Point(self.row.number, begin, lanes, first=tirx.Cast(first_lanes.COUNT, left))
+
+        def part(then: Code) -> None:
+            self.point(then, last, 0)
+
+        def rest(then: Code) -> None:
+            if follows is None:
+                part(then)
+                return
+            again = Point(self.row.number, end - lanes, lanes)
+            then.branch(follows, lambda inner: self.point(inner, again, None), part)
+
+        code.branch(left > index(0), rest)
+
+    def _repeats(self) -> bool:
+        """Whether columns may be made twice, and are made faster so than under a mask."""
+        if not all(action.kind == MAP and is_cheap(action.iop) for action in self.group.actions):
+            return False
+        streams, rows = self.nest.streams, self.row.nest.rows
+        stored = [action for action in self.group.actions if self.values.stored(action)]
+        if any(streams.active(action, rows, self.nest.lanes(self.group)) for action in stored):
+            return False
+        loads = (access for action in self.group.actions for access in self._loaded(action, False))
+        return not {a.pointer.name for a in loads} & {action.write.pointer.name for action in stored}
 
     def has_masks(self, staged: frozenset[StridedAccess] = frozenset()) -> bool:
         """Whether all that the group loads and stores can be moved under masks, but what lies in blocks."""

@@ -163,8 +163,15 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
         thread, inside = tirx.Var("thread", INDEX), Code()
         share = inside.bind_index(tirx.floordiv(units + (threads - 1), index(threads)))
         first = inside.bind_index(thread * share)
-        count = tirx.max(tirx.min(share, units - first), index(0))
-        pairs.emit(inside, kernel, Streams(graph, text), first, count)
+        count = inside.bind_index(tirx.max(tirx.min(share, units - first), index(0)))
+        ahead, far, near = Prefetches(graph.hardware, text, graph.num_parallel), Code(), Code()
+        pairs.emit(far, attrs.evolve(kernel, prefetches=ahead), Streams(graph, text), first, count)
+        large = ahead.large_enough(kernel.scope)
+        if large is None:
+            inside.add(*far.statements)
+        else:
+            pairs.emit(near, kernel, Streams(graph, text, allowed=False), first, count)
+            inside.add(tirx.IfThenElse(large, far.statement(), near.statement()))
         then.add(tirx.For(thread, index(0), index(threads), KIND.PARALLEL, inside.statement()))
 
     def alone(then: Code) -> None:
@@ -243,7 +250,8 @@ def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None
     """What one unit does."""
     graph = ready.part.graph
     scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
-    kernel = attrs.evolve(ready.kernel, scope=scope)
+    # neighbours of units that sizes number run one after another
+    kernel = attrs.evolve(ready.kernel, scope=scope, loop=None if graph.groups is None else "pid")
     _emit(code, ready.part.planned, kernel, ready.part.values, _vector_bytes(graph), streams)
     if streams.used:
         fence(code)

@@ -6,10 +6,14 @@ begins in a page of its own: its first lines come late, and while a unit compute
 nothing is on its way.  So the group of a nest that computes most, while it goes over the columns of a tile,
 fetches the same columns of the next tile, and the lines that later groups are to write.  A fetch beyond the
 end of a tensor is ignored.
+
+Where sizes decide how large tensors are, a kernel asks that at its launch, and has code with such fetches and
+code without.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import attrs
@@ -65,13 +69,25 @@ _DECLARED = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 
 class Prefetches:
-    """What groups of nests fetch ahead: of tensors that a core's own caches do not hold."""
+    """What groups of nests fetch ahead: of tensors that a core's own caches do not hold.
 
-    def __init__(self, hw: HardwareModel, text: LlvmText) -> None:
+    Parameters
+    ----------
+    hw : HardwareModel
+    text : LlvmText
+    units : int, optional
+        Most units of a kernel, for code that runs where sizes make its tensors large (`large_enough`).
+        Otherwise tensors whose size is not known yet are not fetched.
+    """
+
+    def __init__(self, hw: HardwareModel, text: LlvmText, units: int | None = None) -> None:
         self.own = int(hw.figures.get("l2_bytes", hw.reg_bytes))
         self.first = int(hw.figures.get("tile_bytes", 0))
         self.line = int(hw.figures.get("line_bytes", 64))
         self.text = text
+        self.units = units
+        #: fetched tensors of which sizes decide how large they are
+        self.open: dict[str, IPointer] = {}
 
     def of_nest(self, nest: RowNest, values: OperandValues, loop: str | None) -> dict[int, list[Fetch]]:
         """By position of the group, what it fetches at each of its columns; ``loop`` is the innermost."""
@@ -82,16 +98,30 @@ class Prefetches:
         wanted = {
             (fetch.access, fetch.distance): fetch
             for fetch in (*_reads(nest, values, loop), *_writes(nest, values, loop, host))
-            if fetch.action.cols == cols and fetch.access.col == 1 and self._large(fetch.access.pointer)
+            if fetch.action.cols == cols and fetch.access.col == 1
+            if self._large(fetch.access.pointer, nest.rows * cols)
         }
         size = sum(nest.rows * cols * bytes_of(fetch.access.pointer.dtype) for fetch in wanted.values())
         if not wanted or 4 * size > self.own:
             return {}
+        pointers = (fetch.access.pointer for fetch in wanted.values())
+        self.open |= {str(pointer.name): pointer for pointer in pointers if pointer.dims}
         return {host: [attrs.evolve(fetch, near=size <= self.first) for fetch in wanted.values()]}
 
-    def _large(self, pointer: IPointer) -> bool:
-        size = 0 if pointer.dims else pointer.size * bytes_of(pointer.dtype)
-        return pointer.level == "dram" and size > self.own
+    def _large(self, pointer: IPointer, tile: int) -> bool:
+        """Whether a tensor, of which a round takes so many elements, is or may be more than caches hold."""
+        if pointer.level != "dram" or pointer.size * bytes_of(pointer.dtype) <= self.own:
+            return False
+        if not pointer.dims:
+            return True
+        # a part of its own for every unit, but for what the last ones lack: what all read is soon held
+        return self.units is not None and 2 * pointer.size >= self.units * tile
+
+    def large_enough(self, scope: LoopScope) -> Expr | None:
+        """Whether a fetched tensor exceeds a core's own caches, asked at launch; None where none asks."""
+        sizes = {(pointer.elements, bytes_of(pointer.dtype)) for pointer in self.open.values()}
+        large = [scope.expr(elements) * size > index(self.own) for elements, size in sizes]
+        return functools.reduce(tirx.Or, large) if large else None
 
     def emit(
         self,
@@ -124,7 +154,14 @@ def _step(access: StridedAccess, loop: str) -> Affine:
     return access.offset.substitute({loop: var(loop) + 1}) - access.offset
 
 
+def _only_moves(nest: RowNest) -> bool:
+    """Whether a nest is so quick that the processor is at the next tile's loads before they are needed."""
+    return all(action.kind == MAP and is_cheap(action.iop) for action in nest.actions)
+
+
 def _reads(nest: RowNest, values: OperandValues, loop: str) -> Iterator[Fetch]:
+    if _only_moves(nest):
+        return
     for action in nest.actions:
         for read, source in zip(action.reads, values.sources[id(action)], strict=True):
             step = _step(read.access, loop)

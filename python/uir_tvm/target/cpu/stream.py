@@ -8,6 +8,7 @@ function of LLVM's own language, inlined where it is called, holds it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 
 from tvm import tirx
@@ -94,7 +95,8 @@ class Streams:
         hinted = iop.attrs.get("hint") == "stream"
         large = self.cache is not None and pointer.size * size > self.cache
         fits = size * lanes >= 16 and size * lanes <= self.width and dtype_of(pointer.dtype).kind != "bool"
-        rows_aligned = rows == 1 or write.row % lanes == 0
+        # a pitch that sizes decide is asked for at the launch (`aligned`)
+        rows_aligned = rows == 1 or write.pitches[0] is not None or write.row % lanes == 0
         return (hinted or large) and fits and rows_aligned and action.cols >= lanes
 
     def of_nest(self, nest: RowNest, lanes: Iterable[int]) -> list[tuple[StridedAccess, int]]:
@@ -169,14 +171,17 @@ def aligned(
     row: Expr,
     cols: Iterable[Expr],
 ) -> Expr:
-    """Whether every store's first vector (at ``row`` and its first column) is aligned to its size."""
-    condition: Expr | None = None
+    """Whether every store's first vector (at ``row`` and its first column) is aligned to its size.
+
+    Where sizes decide how far rows are apart: in all rows.
+    """
+    places = []
     for (access, size), col in zip(stores, cols, strict=True):
-        bits = _bits(memory, scope, access, row, col)
-        here = tirx.EQ(tirx.bitwise_and(bits, index(size - 1)), index(0))
-        condition = here if condition is None else tirx.And(condition, here)
-    assert condition is not None
-    return condition
+        places.append((_bits(memory, scope, access, row, col), size))
+        if access.pitches[0] is not None:
+            places.append((scope.expr(access.pitches[0]) * bytes_of(access.pointer.dtype), size))
+    here = [tirx.EQ(tirx.bitwise_and(place, index(size - 1)), index(0)) for place, size in places]
+    return functools.reduce(tirx.And, here)
 
 
 def fence(code: Code) -> None:
