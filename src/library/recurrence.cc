@@ -41,7 +41,9 @@ struct Step {
 #pragma GCC target("arch=skylake-avx512")
 namespace avx512 {
 constexpr int kLanes = 16;
+#define UIR_ESTIMATE(x) __builtin_ia32_rcp14ps512_mask(x, Vector{}, static_cast<uint16_t>(-1))
 #include "library/recurrence_panels.h"
+#undef UIR_ESTIMATE
 }  // namespace avx512
 #pragma GCC pop_options
 #pragma GCC push_options

@@ -15,17 +15,27 @@ struct Gates {
 struct LstmGates {
   static constexpr int kGates = 4, kVectors = kColumns / kLanes;
   static UIR_INLINE void Run(const Gates& g, const Vector* sums) {
-    Vector gate[4], cell;
-    for (int i = 0; i < 4; ++i) {
-      Get(gate[i], g.x + i * g.hidden, g.count);
-      gate[i] += sums[i * kVectors];
-      i == 2 ? Tanh(gate[i]) : Sigmoid(gate[i]);
-    }
+    Vector in, forget, made, out, cell;
+    // one after another, not in a loop: each waits for itself alone
+    Add(in, g, sums, 0);
+    Sigmoid(in);
+    Add(forget, g, sums, 1);
+    Sigmoid(forget);
+    Add(made, g, sums, 2);
+    Tanh(made);
+    Add(out, g, sums, 3);
+    Sigmoid(out);
     Get(cell, g.cell, g.count);
-    cell = gate[1] * cell + gate[0] * gate[2];
+    cell = forget * cell + in * made;
     Put(g.cell, cell, g.count);
     Tanh(cell);
-    Put(g.after, gate[3] * cell, g.count);
+    Put(g.after, out * cell, g.count);
+  }
+
+ private:
+  static UIR_INLINE void Add(Vector& to, const Gates& g, const Vector* sums, int gate) {
+    Get(to, g.x + gate * g.hidden, g.count);
+    to += sums[gate * kVectors];
   }
 };
 
@@ -84,25 +94,42 @@ UIR_INLINE void Multiply(const float* state, int64_t hidden, const float* panel,
   }
 }
 
+/*! Most rows of a block: their sums, and what they are made of, fill the registers. */
+constexpr int kMost = kLanes == 16 ? 6 : 2;
+
+/*! `Multiply` for so many rows, up to `kMost`. */
+template <int kWide>
+void MultiplyRows(int64_t rows, const float* state, int64_t hidden, const float* panel, Vector (*sums)[kWide]) {
+  static_assert(kMost <= 6);
+  switch (rows) {
+    case 1:
+      return Multiply<1, kWide, kLanes == 16 ? 2 : 1>(state, hidden, panel, sums);
+    case 2:
+      return Multiply<2, kWide, 1>(state, hidden, panel, sums);
+    case 3:
+      return Multiply<std::min(3, kMost), kWide, 1>(state, hidden, panel, sums);
+    case 4:
+      return Multiply<std::min(4, kMost), kWide, 1>(state, hidden, panel, sums);
+    case 5:
+      return Multiply<std::min(5, kMost), kWide, 1>(state, hidden, panel, sums);
+    default:
+      return Multiply<kMost, kWide, 1>(state, hidden, panel, sums);
+  }
+}
+
 /*! The columns of some panels. */
 template <typename Cell>
 void RunPanels(const Step& step, Range panels) {
-  constexpr int kWide = Cell::kGates * Cell::kVectors, kMost = kLanes == 16 ? 4 : 2;
+  constexpr int kWide = Cell::kGates * Cell::kVectors;
   const int64_t hidden = step.attrs.hidden, wide = Cell::kGates * hidden, batch = step.attrs.batch;
   Vector sums[kMost][kWide];
   for (int64_t panel = panels.begin; panel < panels.begin + panels.size; ++panel) {
     const float* weight = step.data.panels + panel * hidden * kWide * kLanes;
     const int64_t first = panel * Cell::kVectors * kLanes;
-    for (int64_t row = 0, rows = 1; row < batch; row += rows) {
-      const float* state = step.before + row * hidden;
-      rows = batch - row >= kMost ? kMost : batch - row >= 2 ? 2 : 1;
-      if (rows == kMost) {
-        Multiply<kMost, kWide, 1>(state, hidden, weight, sums);
-      } else if (rows == 2) {
-        Multiply<2, kWide, 1>(state, hidden, weight, sums);
-      } else {
-        Multiply<1, kWide, kLanes == 16 ? 2 : 1>(state, hidden, weight, sums);
-      }
+    // blocks of as many rows as each other, for each reads the whole panel
+    for (int64_t row = 0, rows, blocks = CeilDiv(batch, kMost); row < batch; row += rows, --blocks) {
+      rows = CeilDiv(batch - row, blocks);
+      MultiplyRows<kWide>(rows, step.before + row * hidden, hidden, weight, sums);
       for (int64_t r = 0; r < rows; ++r) {
         for (int v = 0; v < Cell::kVectors; ++v) {
           const int64_t column = first + v * kLanes, at = (row + r) * hidden + column;
