@@ -112,7 +112,8 @@ def open_code(name: str) -> tvm.tirx.PrimFunc:
 def test_open_tensors_are_fetched_where_a_launch_finds_them_large() -> None:
     """Neighbours of units that one thread runs are each other's next tiles; a gain of all rows stays."""
     text = str(open_code("layer norm"))
-    asked = re.search(r"( *)if n \* T.int64\(96\) \* T.int64\(4\) > T.int64\(65536\):\n", text)
+    tensor = r"n \* T.int64\(96\) \* T.int64\(4\)"
+    asked = re.search(rf"( *)if {tensor} \+ {tensor} > T.int64\(65536\):\n", text)
     assert asked
     far, near = text[asked.end() :].split(f"\n{asked[1]}else:\n")
     assert "uir_fetch_read" in far and "uir_fetch_write" in far

@@ -14,6 +14,7 @@ code without.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterator
 
 import attrs
@@ -118,10 +119,11 @@ class Prefetches:
         return self.units is not None and 2 * pointer.size >= self.units * tile
 
     def large_enough(self, scope: LoopScope) -> Expr | None:
-        """Whether a fetched tensor exceeds a core's own caches, asked at launch; None where none asks."""
-        sizes = {(pointer.elements, bytes_of(pointer.dtype)) for pointer in self.open.values()}
-        large = [scope.expr(elements) * size > index(self.own) for elements, size in sizes]
-        return functools.reduce(tirx.Or, large) if large else None
+        """Whether fetched tensors exceed a core's own caches together, asked at launch; None if none asks."""
+        if not self.open:
+            return None
+        sizes = [scope.expr(p.elements) * bytes_of(p.dtype) for p in self.open.values()]
+        return functools.reduce(operator.add, sizes) > index(self.own)
 
     def emit(
         self,
