@@ -9,13 +9,14 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
 import tvm
 from tvm import relax, tirx
 
-from . import pipeline, threads
+from . import autoload, pipeline, program_cache, threads
 from .dump_files import write_dump
 from .errors import (
     DynamicShapeError,
@@ -26,9 +27,10 @@ from .errors import (
 )
 from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
-from .import_model import Door, Shapes, Values, import_model, model_name, results_of
+from .import_model import Door, Shapes, Values, exported, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
+from .model_digest import digest_of
 from .model_library import build_library, info_of, specs_of, with_calls
 from .model_state import held_last, state_of, updated_specs
 from .one_at_a_time import one_at_a_time
@@ -45,6 +47,7 @@ from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
 from .structure import STRUCTURE
 from .symbolic_shapes import OpenSignature, Sizes
+from .target import registry
 
 log = logging.getLogger(__name__)
 
@@ -143,8 +146,20 @@ def compile(
     options = options or CompileOptions()
     if database is not None:
         options = attrs.evolve(options, database=pathlib.Path(database))
-    label = name or model_name(model)
-    door = Door(args, kwargs, converters, strict, dynamic_shapes, entry, state)
+    label, start = name or model_name(model), time.perf_counter()
+    resolved = registry.resolve(target, options.device)
+    model, door = exported(model, Door(args, kwargs, converters, strict, dynamic_shapes, entry, state))
+    device = registry.place_of(resolved.target).name
+
+    def key_now() -> bytes | None:
+        """Of the model as it is now."""
+        digest = partial(digest_of, model, shapes, values, door, sizes)
+        return program_cache.key_of(digest, label, resolved, device, options)
+
+    key = key_now()
+    kept = None if key is None else program_cache.find(key)
+    if kept is not None:
+        return _again(kept, start, options, progress)
     try:
         made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
     except (ValueNeededError, DynamicShapeError) as error:
@@ -154,13 +169,18 @@ def compile(
     else:
         if options.specialize:
             OpenSignature(()).known(options.specialize[0])
+        if key is not None:
+            program_cache.keep(key, made)
         return made
     opened: OpenModel = needed.model
+    keeper = program_cache.SizesKeeper(key, key_now, repr(opened.signature))
+    programs = keeper.found or _programs_of(opened, label, target, options)
 
     def compiled(module: Any, constants: SharedConstants) -> Executable:
         if isinstance(module, SizedProgram) and isinstance(module.program, StoredProgram):
             return module.program.at(module.sizes)
-        return _compile(module, target, None, None, label, options, None, constants=constants)
+        with keeper.watching(module, programs):
+            return _compile(module, target, None, None, label, options, None, constants=constants)
 
     exe = SpecializedExecutable(
         opened,
@@ -171,11 +191,25 @@ def compile(
         target,
         options.device,
         needed,
-        _programs_of(opened, label, target, options),
+        programs,
     )
     for chosen in options.specialize:
         exe.make(chosen)
     return growing(exe, *_pairs(opened, state, model)) if state else exe
+
+
+def _again(
+    kept: program_cache.KeptProgram, start: float, options: CompileOptions, progress: Progress | None
+) -> Executable:
+    """One more executable of a program that was compiled before; ``start`` is when it was asked for."""
+    if options.specialize:
+        OpenSignature(()).known(options.specialize[0])
+    autoload.register()
+    if progress is not None:
+        total = len(kept.info.kernels)
+        for done, each in enumerate(kept.info.kernels, 1):
+            progress("kernels", done, total, each.name)
+    return kept.executable(time.perf_counter() - start)
 
 
 def _pairs(opened: OpenModel, state: Pairs, model: Any) -> tuple[Mapping[str, Any], list[str]]:
@@ -247,8 +281,7 @@ def _compile_whole(
     program: SymbolicProgram, target: str | tvm.target.Target, label: str, options: CompileOptions
 ) -> Executable:
     """One executable for all sizes of a program; its description has open sizes."""
-    from . import autoload, export, kernel_graph
-    from .target import registry
+    from . import export, kernel_graph
 
     assert program.whole is not None
     autoload.register()
@@ -300,8 +333,7 @@ def _compile(
     constants: SharedConstants | None = None,
 ) -> Executable:
     """One executable; an error with an `OpenModel` where sizes are open, or a value decides a shape."""
-    from . import autoload, export, kernel_graph
-    from .target import registry
+    from . import export, kernel_graph
 
     if isinstance(model, SizedProgram) and model.program.whole is not None and not model.alone:
         return _compile_sized(model, target, label, options, constants)

@@ -46,8 +46,17 @@ def cache_dir() -> pathlib.Path:
 
 def kernel_cache_bytes() -> int:
     """What kept kernels may take on disk: ``UIR_KERNEL_CACHE_MB``, else 512 MiB."""
-    value = text("UIR_KERNEL_CACHE_MB")
-    return (int(value) if value.isdigit() else 512) << 20
+    return _mebibytes("UIR_KERNEL_CACHE_MB", 512)
+
+
+def program_cache_bytes() -> int:
+    """What the weights of programs that nobody holds may take: ``UIR_PROGRAM_CACHE_MB``, else 1024 MiB."""
+    return _mebibytes("UIR_PROGRAM_CACHE_MB", 1024)
+
+
+def _mebibytes(variable: str, default: int) -> int:
+    value = text(variable)
+    return (int(value) if value.isdigit() else default) << 20
 
 
 def device() -> str:

@@ -93,6 +93,22 @@ def import_model(
     return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
 
 
+def exported(model: Any, door: Door) -> tuple[Any, Door]:
+    """A module of PyTorch as an exported program, whose arguments are known; anything else as it is.
+
+    Raises
+    ------
+    FrontendError
+        PyTorch cannot export it, or there are no arguments.
+    """
+    if not is_torch_module(model):
+        return model, door
+    from . import frontend
+
+    program = frontend.exported_program(model, door.args, door.kwargs, door.dynamic_shapes)
+    return program, attrs.evolve(door, args=None, kwargs=None, dynamic_shapes=None)
+
+
 def results_of(model: Any) -> list[str]:
     """The names of an ONNX model's results; of others none."""
     is_file = isinstance(model, str | pathlib.Path) and str(model).endswith(".onnx")

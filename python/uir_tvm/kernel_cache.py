@@ -64,7 +64,7 @@ def key_of(func: tirx.PrimFunc, label: str, context: StageContext) -> bytes | No
     context : StageContext
     """
     options = context.options
-    if options.kernel_cache == "off" or not _is_plain(options) or not _is_ours():
+    if not may_keep(options):
         return None
     told = {
         field.name: getattr(options, field.name)
@@ -84,6 +84,11 @@ def key_of(func: tirx.PrimFunc, label: str, context: StageContext) -> bytes | No
     for part in parts:
         digest.update(len(part).to_bytes(8, "little") + part.encode())
     return digest.digest()
+
+
+def may_keep(options: CompileOptions) -> bool:
+    """Whether what is made under these options is kept, and depends on nothing but what keys are made of."""
+    return options.kernel_cache != "off" and _is_plain(options) and _is_ours()
 
 
 def _is_plain(options: CompileOptions) -> bool:

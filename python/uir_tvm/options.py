@@ -40,6 +40,8 @@ VARIABLES = {
     "UIR_KERNEL_CACHE": "disk, memory or off: where compiled kernels are found again (default: disk)",
     "UIR_VARIANTS": "faster, named or none: which variants kernels for all sizes have (default: faster)",
     "UIR_KERNEL_CACHE_MB": "how much kept kernels may take on disk; those used last stay (default: 512)",
+    "UIR_PROGRAM_CACHE_MB": "how much memory weights of compiled programs that nobody holds may take, to be "
+    "found again (default: 1024)",
     **{name: meaning for record in records().values() for name, meaning in record.variables.items()},
 }
 
@@ -213,6 +215,7 @@ class CompileOptions:
         Where kernels that were compiled before are found again (`uir_tvm.kernel_cache`): on ``disk`` and in
         memory, in the ``memory`` of this process alone, or nowhere (``off``); default: ``UIR_KERNEL_CACHE``,
         else disk. Their folder is ``kernels`` in ``UIR_CACHE_DIR``, of at most ``UIR_KERNEL_CACHE_MB`` (512).
+        In this process so are whole programs (`uir_tvm.program_cache`), but for ``off``.
     cann, cncc : str
         And so on, an option for each of `TOOLKITS`: for which version of the vendor's toolkit its target
         prints; default: its variable, ``UIR_CANN``, else the toolkit's default.

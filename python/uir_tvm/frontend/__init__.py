@@ -19,6 +19,7 @@ from .normalize import normalize
 _LAZY = {
     "from_torch": ".torch",
     "export_torch": ".torch",
+    "exported_program": ".torch",
     "weights_of": ".torch",
     "from_onnx": ".onnx",
     "run_onnx": ".onnx",
@@ -29,6 +30,7 @@ _LAZY = {
 
 __all__ = [
     "export_torch",
+    "exported_program",
     "flat_module",
     "from_igraph",
     "from_onnx",

@@ -193,7 +193,7 @@ def from_torch(
     FrontendError
         For a program that changes its state, has no tensor among its outputs, or fails to import.
     """
-    exported = _exported(program, args, kwargs, dynamic_shapes)
+    exported = exported_program(program, args, kwargs, dynamic_shapes)
     _check_inputs(exported)
     _check_complex(exported)
     converters = custom_convert_map or {}
@@ -323,13 +323,19 @@ def weights_of(mod: tvm.IRModule) -> dict[str, str]:
     return {str(name): str(target) for name, target in found.items()}
 
 
-def _exported(
+def exported_program(
     program: ExportedProgram | torch.nn.Module,
-    args: Sequence[Any] | None,
-    kwargs: Mapping[str, Any] | None,
-    dynamic_shapes: Any,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
 ) -> ExportedProgram:
-    """The program itself, or a module's."""
+    """The program itself, or a module's (`export_torch`).
+
+    Raises
+    ------
+    FrontendError
+        It is neither, or a module without example inputs.
+    """
     if isinstance(program, torch.nn.Module):
         if args is None and not kwargs:
             raise FrontendError(

@@ -69,6 +69,8 @@ class Executable:
         self.kernel_graph = kernel_graph
         self.source = source
         self.initial = tuple(initial)
+        #: What this process keeps of its program lives at least as long (`uir_tvm.program_cache`).
+        self.made_of: Any = None
         #: Gives the state where it is that of several executables.
         self._shared_state: Callable[[], ModelState] | None = None
         spec = registry.get(info.target.partition(":")[0])

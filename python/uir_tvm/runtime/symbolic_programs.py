@@ -175,6 +175,13 @@ class SymbolicPrograms:
         #: Conditions of the first reading with ones, where it has any: fewer without are better.
         self._asked: int | None = None
 
+    def again(self, programs: Iterable[SymbolicProgram]) -> SymbolicPrograms:
+        """Some of what was made, for one more executable of the same model: its counts are its own."""
+        made = SymbolicPrograms(self._group, self.why_not, self._assemble)
+        made.programs = [attrs.evolve(each, uses=0) for each in programs]
+        made._ones, made._asked = self._ones, self._asked
+        return made
+
     def of(self, model: OpenModel | None, shapes: Mapping[str, Sequence[int]]) -> SizedProgram | None:
         """What is compiled for these shapes; None where the model is imported for them alone.
 
