@@ -14,7 +14,7 @@ import re
 import sys
 from typing import Any
 
-from . import _native
+from . import _native, garbage
 
 __version__ = "0.1.0"
 
@@ -24,6 +24,7 @@ _LIGHT = (
     "cli",
     "environment",
     "errors",
+    "garbage",
     "interrupt",
     "network_address",
     "open_arithmetic",
@@ -99,5 +100,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name], __name__), name)
+        with garbage.unsearched():
+            return getattr(importlib.import_module(_LAZY[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+from . import garbage
 from .errors import NATIVE, EnvironmentMismatchError
 
 #: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
@@ -78,7 +79,7 @@ def load(*, torch: bool = True) -> None:
     if _loaded:
         return
     check_versions()
-    with contextlib.nullcontext() if torch else _quickly():
+    with garbage.unsearched() if torch else _quickly():
         import tvm  # noqa: F401  (its libraries must be loaded first)
         import tvm_ffi
 
@@ -99,15 +100,13 @@ def load(*, torch: bool = True) -> None:
 def _quickly() -> Iterator[None]:
     """Import without torch, unless it is there already, and without looking for garbage: there is none."""
     hidden = "torch" not in sys.modules
-    collects = gc.isenabled()
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]
-    gc.disable()
     try:
-        yield
+        with garbage.unsearched():
+            yield
     finally:
         if hidden:
             del sys.modules["torch"]
-        if collects:
+        if gc.isenabled():
             gc.freeze()
-            gc.enable()

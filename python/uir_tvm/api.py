@@ -27,6 +27,7 @@ from .errors import (
 )
 from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
+from .garbage import searched_at_the_end
 from .import_model import Door, Shapes, Values, exported, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
@@ -161,7 +162,8 @@ def compile(
     if kept is not None:
         return _again(kept, start, options, progress)
     try:
-        made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
+        with searched_at_the_end():
+            made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
     except (ValueNeededError, DynamicShapeError) as error:
         if error.model is None:
             raise

@@ -17,6 +17,7 @@ from tvm_ffi.structural import structural_hash
 
 from .. import hardware
 from ..errors import ArtifactError, ShapeError, SizeError, UirError, ValueNeededError
+from ..garbage import searched_at_the_end
 from ..igraph.nodes import HardwareModel
 from ..opaque_call import ONNX
 from ..shared_constants import SharedConstants, sharing
@@ -200,7 +201,8 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
                     self._note(inputs, shapes, run)
                     return names, run
                 try:
-                    names = self._import(shapes, values, run)
+                    with searched_at_the_end():
+                        names = self._import(shapes, values, run)
                 except ValueNeededError as error:
                     # known values show others that decide
                     more = [name for name in error.inputs if name not in self.deciding]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Garbage is sought once, where it was made, and the collector is left as it was found."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from uir_tvm.garbage import searched_at_the_end, unsearched
+
+
+class Ring:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def unfrozen() -> Iterator[None]:
+    """The suite froze what it loaded; these tests begin as a user's program does, and give it back."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    gc.enable()
+    if frozen:
+        gc.freeze()
+
+
+def test_garbage_that_was_made_inside_is_gone_at_the_end() -> None:
+    with searched_at_the_end():
+        assert not gc.isenabled() and gc.get_freeze_count() > 1000
+        inside = weakref.ref(Ring())
+        assert inside() is not None
+    assert inside() is None and gc.isenabled() and gc.get_freeze_count() == 0
+
+
+def test_it_ends_after_an_error_too() -> None:
+    with pytest.raises(ValueError), searched_at_the_end():
+        raise ValueError
+    with pytest.raises(ValueError), unsearched():
+        raise ValueError
+    assert gc.isenabled() and gc.get_freeze_count() == 0
+
+
+def test_what_a_program_arranged_stays() -> None:
+    gc.disable()
+    with searched_at_the_end(), unsearched():
+        pass
+    assert not gc.isenabled() and gc.get_freeze_count() == 0
+    gc.enable()
+    gc.freeze()
+    with searched_at_the_end():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+
+
+def test_one_inside_of_another_leaves_the_search_to_it() -> None:
+    with searched_at_the_end():
+        with searched_at_the_end(), unsearched():
+            pass
+        assert not gc.isenabled() and gc.get_freeze_count() > 0
+    assert gc.isenabled()
+
+
+def test_a_compilation_searches_once() -> None:
+    import uir_tvm
+
+    from . import tiny
+
+    module, often, seen = tiny.module(), gc.get_threshold(), []
+
+    def note(phase: str, _: object) -> None:
+        seen.append(phase)
+
+    gc.set_threshold(700, 10, 10)
+    gc.callbacks.append(note)
+    try:
+        uir_tvm.compile(module)
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*often)
+    assert 1 <= seen.count("start") < 10, "one at the end, and what objects before and after ask for"
