@@ -260,6 +260,7 @@ class _Assembly:
         self.program = program
         self.table = table
         self.decisions = decisions
+        self.users, self.outputs = program.users(), program.output_bases()
         self.tensors: dict[Value, Tensor] = {}
         self.constants = shared_constants()
         #: Those that hold constants, by the identity of what is kept of equal ones.
@@ -351,11 +352,12 @@ class _Assembly:
 
     def _needed(self, group: OperatorGroup) -> set[Value]:
         """Results of a group that others read."""
-        needed = set(self.program.output_bases())
-        for op in self.program.ops:
-            if op not in group.roles:
-                needed.update(view.base for view in op.operands)
-        return needed
+        return {
+            value
+            for op in group.ops
+            for value in op.results
+            if value in self.outputs or any(each not in group.roles for each, _ in self.users.get(value, ()))
+        }
 
     def _library_node(self, group: OperatorGroup) -> LibraryOp:
         (op,) = group.ops

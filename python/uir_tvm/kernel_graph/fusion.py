@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+import numpy as np
 from attrs import frozen
 
 from ..open_arithmetic import same
@@ -26,8 +27,6 @@ MAX_BUFFERS = 24
 # Scheduling and lowering one kernel take time by the square of its operators: with a bound, a model's time
 # grows as the model does. The largest kernel of the models in tests/models has 8.
 MAX_OPERATORS = 96
-# Groups that a search for a path looks at before it asks which ones cannot lie on it.
-PATIENCE = 64
 
 
 @frozen
@@ -79,8 +78,10 @@ class Fusion:
         self.users = program.users()
         self.groups: dict[Op, OperatorGroup] = {op: singleton(op) for op in program.ops}
         self.order = {op: index for index, op in enumerate(program.ops)}
-        #: Groups of several operators.
-        self.merged: dict[OperatorGroup, None] = {}
+        #: For each place in the program the first operator of a group that lies around it, else the place.
+        self.around = np.arange(len(program.ops) + 1)
+        #: What groups wait for, while `run` forms them: nobody else changes operands then.
+        self._waited: dict[OperatorGroup, list[Op]] | None = None
 
     def run(self) -> list[OperatorGroup]:
         """Group all operators.
@@ -90,6 +91,7 @@ class Fusion:
         list of OperatorGroup
             In an order in which they can run.
         """
+        self._waited = {}
         for hero in HERO_ORDER if self.enabled else ():
             heroes = [op for op in self.program.ops if op.kind.kind == hero]
             if hero in PROLOGUE:
@@ -98,6 +100,7 @@ class Fusion:
             for op in heroes:
                 if op.kind.epilogue:
                     self._grow(self.groups[op], self._consumers)
+        self._waited = None
         return self.sorted_groups()
 
     def sorted_groups(self) -> list[OperatorGroup]:
@@ -120,17 +123,19 @@ class Fusion:
 
     def _sources(self, group: OperatorGroup) -> list[OperatorGroup]:
         """Groups that this one reads."""
-        found = {}
-        for view in group.external():
-            if view.base.producer is not None:
-                source = self.groups[view.base.producer]
-                found[source] = source
+        return list(dict.fromkeys(self.groups[op] for op in self._earlier(group)))
+
+    def _earlier(self, group: OperatorGroup) -> list[Op]:
+        """Operators of other groups that this one waits for."""
+        if self._waited is not None and group in self._waited:
+            return self._waited[group]
+        found = [view.base.producer for view in group.external() if view.base.producer is not None]
         for op in group.ops if self.program.waits else ():
-            for earlier in self.program.waits.get(op, ()):
-                source = self.groups[earlier]
-                if source is not group:
-                    found[source] = source
-        return list(found.values())
+            found += [each for each in self.program.waits.get(op, ()) if each not in group.roles]
+        found = list(dict.fromkeys(found))
+        if self._waited is not None:
+            self._waited[group] = found
+        return found
 
     def _producers(self, group: OperatorGroup) -> Iterator[Op]:
         for view in group.external():
@@ -173,8 +178,12 @@ class Fusion:
         group.ops = sorted((*group.ops, *other.ops), key=lambda member: self.order[member])
         for member in other.ops:
             self.groups[member] = group
-        self.merged.pop(other, None)
-        self.merged[group] = None
+        first, last = (self.order[group.ops[at]] for at in (0, -1))
+        inside = self.around[first + 1 : last]
+        np.minimum(inside, first, out=inside)
+        if self._waited is not None:
+            self._waited.pop(group, None)
+            self._waited.pop(other, None)
         return True
 
     def fit(self, group: OperatorGroup, op: Op) -> Fit | Obstacle | None:
@@ -333,19 +342,14 @@ class Fusion:
     def _reaches(self, start: OperatorGroup, goal: OperatorGroup) -> bool:
         """Whether goal reads start's results through at least one other group."""
         stack = [source for source in self._sources(goal) if source is not start]
-        seen = {goal}
-        bound = -1
+        seen, bound = {goal}, self._bound(start)
         while stack:
             group = stack.pop()
             if group is start:
                 return True
-            if group in seen:
-                continue
-            seen.add(group)
-            if len(seen) == PATIENCE:
-                bound = self._bound(start)
-            if self.order[group.ops[-1]] >= bound:
+            if group not in seen and self.order[group.ops[-1]] >= bound:
                 stack.extend(self._sources(group))
+            seen.add(group)
         return False
 
     def _bound(self, start: OperatorGroup) -> int:
@@ -354,11 +358,7 @@ class Fusion:
         Operators read earlier ones alone, but a group's operators lie apart: a group around the place could
         be read before it and read start behind it. So the place is one that no group lies around.
         """
-        bound, moved = self.order[start.ops[0]], True
-        while moved:
-            moved = False
-            for group in self.merged:
-                first = self.order[group.ops[0]]
-                if first < bound < self.order[group.ops[-1]]:
-                    bound, moved = first, True
+        bound = self.order[start.ops[0]]
+        while self.around[bound] < bound:
+            bound = int(self.around[bound])
         return bound

@@ -20,9 +20,10 @@ def place(program: Program) -> None:
     readers agree with that (attention: the heads' results side by side).  Where that does not serve, the
     operand or output is copied by an operator ``copy``, which fusion may merge with its neighbours.
     """
+    users = program.users()  # which stay the same: a value that lies in another order is read by as many
     for op in list(program.ops):
         if op.name in ("library.matmul", ATTENTION):
-            _reorder_result(program, op)
+            _reorder_result(program, op, users.get(op.result, []))
     for op in list(program.ops):
         if op.name == "library.matmul" and geometry(op) is None:
             _copy_operands(program, op)
@@ -51,10 +52,9 @@ def _plain(view: View) -> bool:
     return view.layout.offset == 0 and view.layout.is_contiguous() and view.layout.size == view.base.size
 
 
-def _reorder_result(program: Program, op: Op) -> None:
+def _reorder_result(program: Program, op: Op, users: list[tuple[Op, int]]) -> None:
     """Store a product in the order of a reader that cannot read it as it is."""
     value = op.result
-    users = program.users().get(value, [])
     wanted = [reader.operands[i] for reader, i in users if _hinders(reader)]
     wanted += [view for view in program.outputs if view.base is value and not _plain(view)]
     for view in wanted:
