@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
-from uir_tvm.garbage import searched_at_the_end, unsearched
+from uir_tvm.garbage import search_now, searched_at_the_end, spare, unsearched
 
 
 class Ring:
@@ -35,6 +35,15 @@ def test_garbage_that_was_made_inside_is_gone_at_the_end() -> None:
     assert inside() is None and gc.isenabled() and gc.get_freeze_count() == 0
 
 
+def test_it_can_be_sought_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    with searched_at_the_end():
+        inside = weakref.ref(Ring())
+        search_now()
+        assert inside() is None
+    monkeypatch.setattr(gc, "collect", lambda: pytest.fail("nobody asked for that outside"))
+    search_now()
+
+
 def test_it_ends_after_an_error_too() -> None:
     with pytest.raises(ValueError), searched_at_the_end():
         raise ValueError
@@ -53,6 +62,14 @@ def test_what_a_program_arranged_stays() -> None:
     with searched_at_the_end():
         assert gc.isenabled()
     assert gc.get_freeze_count() > 0
+
+
+def test_what_was_spared_is_no_arrangement_of_the_program() -> None:
+    spare()
+    assert gc.get_freeze_count() > 0
+    with searched_at_the_end():
+        assert not gc.isenabled()
+    assert gc.isenabled() and gc.get_freeze_count() == 0
 
 
 def test_one_inside_of_another_leaves_the_search_to_it() -> None:

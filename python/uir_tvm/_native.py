@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib.metadata
 import os
 import pathlib
@@ -108,5 +107,4 @@ def _quickly() -> Iterator[None]:
     finally:
         if hidden:
             del sys.modules["torch"]
-        if gc.isenabled():
-            gc.freeze()
+        garbage.spare()

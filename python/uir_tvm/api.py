@@ -27,7 +27,7 @@ from .errors import (
 )
 from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
-from .garbage import searched_at_the_end
+from .garbage import search_now, searched_at_the_end
 from .import_model import Door, Shapes, Values, exported, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
@@ -364,6 +364,7 @@ def _compile(
         inputs, outputs = signature[0][: len(signature[0]) - len(initial)], signature[1]
     else:
         mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
+        search_now()  # a front end's own form of the model holds its weights once more
         inputs, outputs = _signature(mod)
         initial = tuple(each.initial for each in state_of(mod))
         structure = mod.attrs[STRUCTURE] if mod.attrs and STRUCTURE in mod.attrs else None
