@@ -16,6 +16,8 @@ from collections.abc import Iterator, Set
 import numpy as np
 import tvm
 
+from .tensor_view import view_of
+
 #: Smaller constants are not worth a look at their contents, in bytes.
 LEAST = 4096
 
@@ -31,7 +33,7 @@ class SharedConstants:
         """The first constant of these contents, shape and dtype."""
         value = constant.value
         dtype, shape = str(value.dtype), tuple(map(int, value.shape))
-        array = np.ascontiguousarray(value.numpy()) if math.prod(shape) >= LEAST // 8 else None
+        array = np.ascontiguousarray(view_of(value)) if math.prod(shape) >= LEAST // 8 else None
         if array is None or array.nbytes < LEAST:
             return constant
         digest = hashlib.sha256(f"{dtype}{shape}".encode())

@@ -272,7 +272,7 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     except (IndexError, ValueError):  # an index outside its tensor, an integer to a negative power: no value
         return None
     assert result.shape == shape, (name, result.shape, shape)
-    return relax.const(np.ascontiguousarray(result.astype(numpy)).reshape(shape), dtype)
+    return relax.const(np.ascontiguousarray(result, numpy).reshape(shape), dtype)
 
 
 def _pays(args: list[tvm.ir.Expr], result_bytes: int) -> bool:

@@ -12,6 +12,7 @@ from tvm import relax
 
 from ..open_size import OpenSize
 from ..size_space import open_sizes
+from ..tensor_view import view_of
 from .open_expressions import open_size_of
 
 #: Numbers; inside `reading_open_sizes` they may be `OpenSize`.
@@ -100,9 +101,9 @@ def is_constant(expr: tvm.ir.Expr) -> bool:
 
 
 def array_of(expr: tvm.ir.Expr) -> np.ndarray:
-    """The elements of a tensor constant, copied."""
+    """The elements of a tensor constant, to be read."""
     assert is_constant(expr)
-    return expr.value.numpy()
+    return view_of(expr.value)
 
 
 def address_of(expr: tvm.ir.Expr) -> int:

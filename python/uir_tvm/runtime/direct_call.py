@@ -19,6 +19,7 @@ from tvm_ffi.core import Error as FfiError
 
 from .. import threads
 from ..state_spec import GROWS, StateSpec
+from ..tensor_view import PLAIN
 from .kernel_errors import failing
 from .tensors import TensorSpec
 
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
 
 #: The kind of the modules that C++ reads.
 KIND = "relax.VMExecutable"
-#: dtypes that NumPy takes through DLPack; others by way of a copy.
-PLAIN = frozenset(
-    ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
-    + ["float16", "float32", "float64"]
-)
 #: Makes the runners of a program for the tensors of a state: (inputs) and (outputs and inputs).
 Bind = Callable[[Sequence[tvm.runtime.Tensor]], Sequence[Callable[..., Any]]]
 
