@@ -57,6 +57,7 @@ from .torch_graph import (
 from .torch_named import name_operators, split_converters
 from .torch_ones import same_at_one
 from .torch_opaque import obstacle
+from .torch_packed_weights import pack_weights
 from .torch_places import placed
 from .torch_promotion import promote
 from .torch_recurrent import of_any_length
@@ -281,6 +282,8 @@ def _imported(
     weights_as_inputs: bool = False,
 ) -> tvm.IRModule:
     """The module of a decomposed program without control flow."""
+    if not weights_as_inputs:
+        pack_weights(exported)
     name_operators(exported)
     drop_assertions(exported)
     drop_constant_inputs(exported)

@@ -20,6 +20,7 @@ from ..open_arithmetic import is_open, structure
 from ..open_size import OpenSize
 from ..size_space import open_sizes
 from .relax_view import dtype_of, shape_of
+from .torch_affine import AFFINE
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
 from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
@@ -251,6 +252,7 @@ CONVERTERS: dict[str, Converter] = {
         for name in (f"bitwise_{side}_shift", f"__{side[0]}shift__")
         for overload in ("Tensor", "Tensor_Scalar", "Scalar")
     },
+    **AFFINE,
     **CONVOLUTIONS,
     **RECURRENT,
     **SORTS,

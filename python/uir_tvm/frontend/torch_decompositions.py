@@ -18,6 +18,7 @@ from ..errors import FrontendError, UirError, first_line
 from .torch_arithmetic import ARITHMETIC, NARROW
 from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
+from .torch_packed_weights import weight_operators
 from .torch_pools import POOLS
 from .torch_products import PRODUCTS
 from .torch_recurrent import kept, of_any_length
@@ -226,11 +227,12 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     """
     try:
         layers = kept(program)
+        whole = [*layers, *weight_operators(program)]
         with warnings.catch_warnings(), of_any_length(layers):
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
 
             def by_torch(given: ExportedProgram) -> ExportedProgram:
-                return given.run_decompositions(decomposition_table(in_torch, layers))
+                return given.run_decompositions(decomposition_table(in_torch, whole))
 
             return decomposed_by_samples(program, by_torch) or by_torch(program)
     except UirError:

@@ -158,7 +158,7 @@ def fold_constants(program: ExportedProgram) -> None:
     """
     # PyTorch's decompositions share them with the program that was given
     program._constants = dict(program.constants)
-    values = _constant_values(program)
+    values = constant_values(program)
     graph = program.graph
     frontier = [
         node
@@ -201,8 +201,8 @@ def pair_constants(program: ExportedProgram) -> None:
     graph.lint()
 
 
-def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
-    """Values of the nodes that depend on no user input."""
+def constant_values(program: ExportedProgram, but: frozenset[fx.Node] = frozenset()) -> dict[fx.Node, Any]:
+    """Values of the nodes that depend on no user input, nor on certain nodes."""
     tensors = {**program.state_dict, **program.constants}
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     values: dict[fx.Node, Any] = {
@@ -217,7 +217,7 @@ def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
             continue
         if node.op != "call_function" or any(source not in values for source in node.all_input_nodes):
             continue
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if node in but or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             continue
         if target_name(node) in UNFOLDED:
             continue
@@ -237,12 +237,19 @@ def _pays(result: torch.Tensor, sources: list[Any]) -> bool:
 
 def _replace(program: ExportedProgram, node: fx.Node, tensor: torch.Tensor, name: str) -> None:
     """Let a new constant tensor of the program stand for a node."""
+    constant = add_constant(program, tensor, name)
+    constant.meta.update(node.meta)
+    node.replace_all_uses_with(constant)
+
+
+def add_constant(program: ExportedProgram, tensor: torch.Tensor, name: str) -> fx.Node:
+    """A new constant tensor of the program, whose constants it does not share with another."""
     graph, specs = program.graph, program.graph_signature.input_specs
     first = next(iter(graph.nodes))
     with graph.inserting_before(first):
         constant = graph.placeholder(name)
-    constant.meta.update(node.meta)
-    node.replace_all_uses_with(constant)
+    constant.meta["val"] = tensor
     program.constants[name] = tensor
     spec = InputSpec(kind=InputKind.CONSTANT_TENSOR, arg=TensorArgument(name=constant.name), target=name)
     specs.insert(0, spec)
+    return constant

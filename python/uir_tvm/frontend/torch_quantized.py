@@ -21,9 +21,12 @@ from .torch_graph import UNFOLDED
 
 LIBRARY = torch.library.Library("uir", "FRAGMENT")
 LIBRARY.define(
-    "dequantize(Tensor packed, Tensor scales, Tensor? offsets, int bits, int group, int zero) -> Tensor",
+    "dequantize(Tensor packed, Tensor scales, Tensor? offsets, int bits, int group, int zero, "
+    "ScalarType? dtype=None) -> Tensor",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
+#: The operator in graphs.
+OPERATOR = torch.ops.uir.dequantize.default
 
 
 def packing_of(scales: Tensor, offsets: Tensor | None, bits: int, group: int, zero: int) -> Packing:
@@ -64,7 +67,13 @@ def dequantize(
 
 @torch.library.impl(LIBRARY, "dequantize", "CompositeExplicitAutograd")
 def _computed(
-    packed: Tensor, scales: Tensor, offsets: Tensor | None, bits: int, group: int, zero: int
+    packed: Tensor,
+    scales: Tensor,
+    offsets: Tensor | None,
+    bits: int,
+    group: int,
+    zero: int,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     packing = packing_of(scales, offsets, bits, group, zero)
     rows, columns = _shape(packed, scales, offsets, packing)
@@ -78,22 +87,30 @@ def _computed(
     values *= scales.float()[..., None]
     if offsets is not None:
         values += offsets.float()[..., None]
-    return values.reshape(rows, columns)
+    return values.reshape(rows, columns).to(dtype or torch.float32)
 
 
 @torch.library.register_fake("uir::dequantize", lib=LIBRARY)
-def _fake(packed: Tensor, scales: Tensor, offsets: Tensor | None, bits: int, group: int, zero: int) -> Tensor:
+def _fake(
+    packed: Tensor,
+    scales: Tensor,
+    offsets: Tensor | None,
+    bits: int,
+    group: int,
+    zero: int,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
     packing = packing_of(scales, offsets, bits, group, zero)
-    return scales.new_empty(_shape(packed, scales, offsets, packing), dtype=torch.float32)
+    return scales.new_empty(_shape(packed, scales, offsets, packing), dtype=dtype or torch.float32)
 
 
 def convert_dequantize(node: fx.Node, importer: Any) -> Any:
     """The quantised tensor of Relax that a call means."""
-    packed, scales, offsets, *numbers = node.args
-    found = [importer.env[part] for part in (packed, scales) if isinstance(part, fx.Node)]
-    found += [importer.env[offsets]] if isinstance(offsets, fx.Node) else []
-    assert isinstance(scales, fx.Node)
+    packed, scales, offsets, *numbers = node.args[:6]
+    assert isinstance(packed, fx.Node) and isinstance(scales, fx.Node)
     value = scales.meta["val"]
     packing = packing_of(value, value if isinstance(offsets, fx.Node) else None, *numbers)  # type: ignore[arg-type]
-    builder = importer.block_builder
-    return builder.emit(dequantize_call(builder, packing, *found))
+    builder, known = importer.block_builder, importer.env
+    last = known[offsets] if isinstance(offsets, fx.Node) else None
+    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+    return builder.emit(dequantize_call(builder, packing, known[packed], known[scales], last, dtype))

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ..quantized import Packing, pack
-from .quantized_modules import QuantizedWeight
+from ..quantized_weight import QuantizedWeight
 
 #: Blocks (count, bytes) -> codes (count, values), scales (count, groups), offsets like scales or None.
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray | None]

@@ -15,8 +15,8 @@ import attrs
 import numpy as np
 
 from ..errors import MissingPackageError, ModelFormatError
+from ..quantized_weight import QuantizedWeight
 from .gguf_blocks import KINDS, BlockKind, quantised
-from .quantized_modules import QuantizedWeight
 
 #: The first bytes of a file.
 MAGIC = b"GGUF"

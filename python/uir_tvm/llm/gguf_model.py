@@ -7,23 +7,17 @@ without memory for its weights; each comes from the mapped file as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..errors import MissingPackageError, ModelFormatError, first_line
+from ..errors import MissingPackageError, ModelFormatError
+from ..quantized_weight import QuantizedWeight
+from .empty_model import model_without_weights, owners, tie
 from .gguf_file import GgufFile, GgufTensor
 from .half_weights import HALVES, narrowed
-from .quantized_modules import (
-    GROUP,
-    KINDS,
-    QuantizedEmbedding,
-    QuantizedLinear,
-    QuantizedWeight,
-    packed_weight,
-)
+from .quantized_modules import GROUP, KINDS, packed_weight, replace_module
 
 #: Architectures whose tensors are those of transformers, at most with rows in another order.
 ARCHITECTURES = ("llama", "qwen2", "qwen3", "phi3", "starcoder2")
@@ -57,39 +51,16 @@ def gguf_model(file: GgufFile, config: Any, weights: str) -> Any:
     ModelFormatError
         The tensors are not those of the model that the settings tell of.
     """
-    model = _without_weights(config)
+    model = model_without_weights(config)
     names = _names(model, file)
     _check_tensors(file, model, names)
-    for name, module, attribute in list(_owners(model)):
+    for name, module, attribute in list(owners(model)):
         tensor = file.tensors.get(names[name])
         if tensor is not None:
             _place(model, name, module, attribute, tensor, weights, _order(file, tensor))
     if config.tie_word_embeddings:
-        _tie(model)
+        tie(model)
     return model.eval()
-
-
-def _without_weights(config: Any) -> Any:
-    """The model with parameters that have no memory; its buffers are computed."""
-    try:
-        import accelerate
-        from transformers import AutoModelForCausalLM
-    except ImportError as error:
-        raise MissingPackageError(
-            f"GGUF files need a package: {first_line(error)}", remedy="pip install 'uir_tvm[llm]'"
-        ) from error
-    with accelerate.init_empty_weights(include_buffers=False):
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    model.tie_weights()
-    return model
-
-
-def _owners(model: Any) -> Iterator[tuple[str, torch.nn.Module, str]]:
-    """Every parameter: its name, its module, and its name there; of tied ones the first."""
-    modules = dict(model.named_modules())
-    for name, _ in model.named_parameters():
-        owner, _, attribute = name.rpartition(".")
-        yield name, modules[owner], attribute
 
 
 def _names(model: Any, file: GgufFile) -> dict[str, str]:
@@ -105,7 +76,7 @@ def _names(model: Any, file: GgufFile) -> dict[str, str]:
     arch = next(key for key, name in MODEL_ARCH_NAMES.items() if name == file.architecture)
     table = get_tensor_name_map(arch, model.config.num_hidden_layers)
     found = {}
-    for name, _, attribute in _owners(model):
+    for name, _, attribute in owners(model):
         base = table.get_name(name.removesuffix("." + attribute))
         found[name] = f"{base}.{attribute}" if base else ""
     return found
@@ -177,8 +148,7 @@ def _place(
     bias = getattr(module, "bias", None)
     if bias is not None:
         replacement.bias = bias  # filled in its turn
-    owner, _, last = name.removesuffix("." + attribute).rpartition(".")
-    setattr(model.get_submodule(owner), last, replacement)
+    replace_module(model, name.removesuffix("." + attribute), replacement)
 
 
 def _packed(tensor: GgufTensor, weights: str, order: np.ndarray | None) -> QuantizedWeight | None:
@@ -191,12 +161,3 @@ def _packed(tensor: GgufTensor, weights: str, order: np.ndarray | None) -> Quant
         return None
     values = tensor.values()
     return packed_weight(values if order is None else values[order], int(weights[1:]))
-
-
-def _tie(model: Any) -> None:
-    """Let the last product read the embedding's weight."""
-    embedding = model.get_input_embeddings()
-    if isinstance(embedding, QuantizedEmbedding):
-        model.set_output_embeddings(QuantizedLinear.sharing(embedding))
-    else:
-        model.tie_weights()

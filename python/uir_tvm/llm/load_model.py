@@ -12,6 +12,7 @@ import tvm
 
 from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
+from ..frontend.torch_affine import DEQUANTIZE
 from ..options import ACTIVATIONS, DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
 from .batched_model import BatchedModel
@@ -23,6 +24,8 @@ from .read_model import packed_model, read_model
 FORMS = ("packed", "float32", "float16", "bfloat16", "q8", "q4")
 #: What keys and values are kept in (`load`), and what they are where weights are of few bits.
 CACHES, PACKED_CACHE = ("float32", "float16", "bfloat16"), "float16"
+#: Operators whose results are packed weights.
+UNPACKING = frozenset({"uir.dequantize.default", *DEQUANTIZE})
 #: Other names of them.
 ALIASES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 #: Tokens that one call takes at most, where nothing else is said.
@@ -57,11 +60,12 @@ def load(
     tokenizer : transformers.PreTrainedTokenizerBase, optional
         Of a model that is no file.
     weights : str, optional
-        How weights of products and embeddings are kept; they compute in float32. ``packed``: as a GGUF file
-        packs them, to the bit. ``float32``. ``q8``, ``q4``: packed anew, 8 or 4 bits a value and a scale (and
-        an offset) for every 32. ``float16`` (``fp16``), ``bfloat16`` (``bf16``): the whole model is of this
-        type, activations and state too; products are summed in float32, and logits are float32. Default:
-        ``packed`` for files of GGUF that are read here, else float32.
+        How weights of products and embeddings are kept; they compute in float32. ``packed``: as a GGUF file,
+        or a folder of GPTQ or AWQ, packs them, to the bit. ``float32``. ``q8``, ``q4``: packed anew, 8 or 4
+        bits a value and a scale (and an offset) for every 32. ``float16`` (``fp16``), ``bfloat16``
+        (``bf16``): the whole model is of this type, activations and state too; products are summed in
+        float32, and logits are float32. Default: ``packed`` for files of GGUF and folders of GPTQ and AWQ
+        that are read here, else float32.
     batch : int
         Prompts that one call takes; each has a state of ``max_length`` tokens.
     activation : str, optional
@@ -159,7 +163,7 @@ def _with_activation(
     if activation is not None:
         options = attrs.evolve(options or CompileOptions(), activation=activation)
     rounds = options is not None and options.activation != ACTIVATIONS[0]
-    if rounds and not any("uir.dequantize" in str(node.target) for node in program.graph.nodes):
+    if rounds and not any(str(node.target) in UNPACKING for node in program.graph.nodes):
         raise GenerationError(
             f"The model has no packed weights, whose products alone read activations as "
             f"{options.activation if options else activation}.",

@@ -6,48 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-import attrs
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import ModelFormatError
 from ..frontend.torch_quantized import dequantize
-from ..quantized import Packing, dequantized, pack
+from ..quantized import Packing, pack
+from ..quantized_weight import QuantizedWeight
 
 #: Values that share a scale, where a float weight is packed.
 GROUP = 32
-
-
-@attrs.frozen(eq=False)
-class QuantizedWeight:
-    """A quantised tensor (`uir_tvm.quantized`).
-
-    Attributes
-    ----------
-    packing : Packing
-    packed, scales : numpy.ndarray
-    offsets : numpy.ndarray, optional
-    """
-
-    packing: Packing
-    packed: np.ndarray
-    scales: np.ndarray
-    offsets: np.ndarray | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.packing.shape_of(self.packed.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all parts."""
-        return self.packing.nbytes(*self.shape)
-
-    def values(self) -> np.ndarray:
-        """Its values: float32 [rows, columns]."""
-        return dequantized(self.packed, self.scales, self.offsets, self.packing)
 
 
 class _Quantized(torch.nn.Module):
@@ -89,13 +58,16 @@ class _Quantized(torch.nn.Module):
 
 
 class QuantizedLinear(_Quantized):
-    """``x @ weight^T + bias``."""
+    """``x @ weight^T + bias``; where there is an order, of the columns of x in this order."""
+
+    order: Tensor | None
 
     def __init__(
         self, packing: Packing, parts: Mapping[str, Tensor | None], bias: Tensor | None = None
     ) -> None:
         super().__init__(packing, parts)
         self.bias = None if bias is None else torch.nn.Parameter(bias, requires_grad=False)
+        self.register_buffer("order", None)
 
     def forward(self, x: Tensor) -> Tensor:
         """
@@ -103,6 +75,7 @@ class QuantizedLinear(_Quantized):
         ----------
         x : Tensor of float32, (..., columns)
         """
+        x = x if self.order is None else x.index_select(-1, self.order)
         return torch.nn.functional.linear(x, self.weight(), self.bias)
 
 
@@ -163,6 +136,12 @@ def packed_weight(values: np.ndarray, bits: int, group: int = GROUP) -> Quantize
     return QuantizedWeight(packing, packed, scales, offsets)
 
 
+def replace_module(model: Any, name: str, module: torch.nn.Module) -> None:
+    """Let a module stand for that of a name."""
+    owner, _, last = name.rpartition(".")
+    setattr(model.get_submodule(owner), last, module)
+
+
 def pack_modules(model: torch.nn.Module, bits: int) -> None:
     """Let Linear and Embedding modules have packed weights; tied ones are packed once.
 
@@ -184,8 +163,7 @@ def pack_modules(model: torch.nn.Module, bits: int) -> None:
         replacement = kind.sharing(made[id(weight)])
         if getattr(module, "bias", None) is not None:
             replacement.bias = module.bias
-        owner, _, last = name.rpartition(".")
-        setattr(model.get_submodule(owner), last, replacement)
+        replace_module(model, name, replacement)
 
 
 #: What stands for a module whose weight is packed.

@@ -55,6 +55,18 @@ def read_model(path: pathlib.Path, weights: str | None) -> tuple[Any, Any]:
             need="a .gguf file, or a folder with config.json",
             remedy="check the path",
         )
+    else:
+        from .packed_folder import packed_folder, quantization_of
+
+        told = quantization_of(path)
+        if told is not None:
+
+            def read() -> Any:
+                config = transformers.AutoConfig.from_pretrained(str(folder))
+                kept = weights in (None, "packed")
+                found = packed_folder(folder, told, config, kept)
+                return found if kept else packed_model(found, weights)
+
     try:
         if read is not None:
             model = read()
@@ -101,7 +113,9 @@ def packed_model(model: Any, weights: str | None, copied: bool = False) -> Any:
         return model
     if weights == "packed":
         raise GenerationError(
-            "The model's weights are not packed.", need="a .gguf file", remedy='pass weights="q8" or "q4"'
+            "The model's weights are not packed.",
+            need="a .gguf file, or a folder that GPTQ or AWQ has quantised",
+            remedy='pass weights="q8" or "q4"',
         )
     model = copy.deepcopy(model) if copied else model
     from .half_weights import HALVES, narrow

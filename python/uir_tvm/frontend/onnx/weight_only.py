@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ...quantized import FLOATS, RESULTS, Packing, pack
+from ...quantized import RESULTS
+from ...quantized_weight import affine_weight
 from .converters.packed_weights import DOMAIN, OPERATOR
 from .known import VersionedNode, attributes_of
 from .rewrites import Rewrite
@@ -56,23 +57,16 @@ def packed_weight(
     result : str
         What the tensor is called; default: a name of its own.
     """
-    (rows, columns), groups = codes.shape, scales.shape[1]
-    first, offsets = float(points.flat[0]), None
-    one = bool((points == first).all()) and first.is_integer() and 0 <= first < 1 << bits
-    if not one or scales.dtype.name not in FLOATS:
-        scales = scales.astype(np.float32)
-    if not one:
-        offsets = -(points * scales)
-    packing = Packing(bits, columns // groups, int(first) if one else 0, scales.dtype.name, not one)
-    parts = [pack(codes.astype(np.uint8), packing), scales, *([] if offsets is None else [offsets])]
+    weight = affine_weight(codes, scales, points, bits)
+    sides = [] if weight.offsets is None else [weight.offsets]
     name = result or f"{simplifier.prefix()}weight"
-    simplifier.known.add_type(name, element, (rows, columns))
+    simplifier.known.add_type(name, element, weight.shape)
     node = helper.make_node(
         OPERATOR,
-        [simplifier.constant(np.ascontiguousarray(part)) for part in parts],
+        [simplifier.constant(part) for part in (weight.packed, weight.scales, *sides)],
         [name],
         domain=DOMAIN,
-        packing=packing.to_json(),
+        packing=weight.packing.to_json(),
         dtype=helper.tensor_dtype_to_np_dtype(element).name,
     )
     simplifier.run(VersionedNode(node, 1))
