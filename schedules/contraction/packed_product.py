@@ -14,6 +14,16 @@ After, with tiles of rows and columns::
         for n, j: W.local = s * (code - zero)
         for m, n, j: P.local[m, n] += x * W.local      # uir.contract, where there are several rows
       for m, n: Y[m, n] = f(P.local[m, n])
+
+Where a unit is the lanes of a warp, rows that fill no tile of the matrix unit are products of a matrix and a
+vector: a unit has one column, its lanes the groups of it, so that the codes of neighbours lie side by side::
+
+    for p in columns:                                  # uir.parallel
+      for g, h:                                        # uir.loop
+        for l, j: W.local[l, j] = s * (code - zero)    # of group g * L + l
+        for l, j: S.local[l] += x * W.local
+      P.local = sum(S.local)
+      Y[m, n] = f(P.local)
 """
 
 from __future__ import annotations
@@ -25,13 +35,21 @@ from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.quantized import UNPACKED
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
-from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, reduction_blocks, reduction_loops
+from uir_tvm.schedule.blocks import (
+    BlockInfo,
+    leaf_blocks,
+    loop_extent,
+    reduction_blocks,
+    reduction_loops,
+)
 from uir_tvm.schedule.decisions import Decisions
 from uir_tvm.schedule.row_chain import attach_producers, decide_groups, map_chain
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import product_groups
 from uir_tvm.schedules.contraction.shared_product import space_for
 
+#: Codes of one column that the lanes of a warp unpack at a time: at least four, at most sixteen of each.
+LEAST_CODES, MOST_CODES = 128, 512
 #: Rows and columns of a tile, and the least columns where that gives every unit one.
 ROWS, COLUMNS, LEAST_COLUMNS = 16, 64, 16
 
@@ -52,6 +70,11 @@ def packed_product(
     tile_rows = max(1, min(rows, ROWS // min(shrink, ROWS)))
     if space_for(hw) is not None and (tile_rows < ROWS or column % ROWS):
         tile_rows = 1  # lanes of a warp have tiles of 16 x 16 of a product, whole ones
+    if tile_rows == 1 and space_for(hw) is not None:
+        lanes = _lanes(sch, product)
+        if lanes is not None:
+            _column_by_lanes(sch, hw, rows, product, lanes, decisions)
+            return
     groups = decide_groups(
         sch, hw, leaf_blocks(sch), decisions, most=product_groups(hw) if tile_rows > 1 else None
     )
@@ -72,6 +95,34 @@ def packed_product(
         sch.fuse(*inner)
     if tile_rows > 1:
         sch.annotate(product.rv, CONTRACT, 1)
+
+
+def _lanes(sch: Schedule, product: BlockInfo) -> int | None:
+    """Groups of a column that lanes unpack at a time, in halves or whole; None where there are too few."""
+    group, *inner = (loop_extent(sch, loop) for loop in reduction_loops(sch, product.rv))
+    codes = inner[-1]
+    fits = (n for n in (32, 16, 8, 4, 2, 1) if group % n == 0 and LEAST_CODES <= n * codes <= MOST_CODES)
+    return next(fits, None)
+
+
+def _column_by_lanes(
+    sch: Schedule, hw: HardwareModel, rows: int, product: BlockInfo, lanes: int, decisions: Decisions
+) -> None:
+    """A column for a unit, its sums apart for each of some groups."""
+    weights = [block for block in sch.get_producers(product.rv) if _unpacks(sch, block)]
+    _, lane = sch.split(reduction_loops(sch, product.rv)[0], [None, lanes])
+    part = sch.rfactor(lane, factor_axis=len(product.spatial))
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions)
+    nest = map_chain(sch, hw, rows, (1, 1), num_groups=groups, split_columns=True)
+    attach_producers(sch, nest)
+    group, *inner = reduction_loops(sch, part)
+    reduced = [sch.get(loop) for loop in (group, *inner)]
+    own = sch.get_loops(part)[-len(sch.get(part).iter_vars) :]
+    spatial = [loop for loop in own if not any(sch.get(loop).same_as(each) for each in reduced)]
+    sch.reorder(group, *inner[:-1], *spatial, inner[-1])
+    sch.annotate(group, LOOP, 1)
+    for block in weights:
+        sch.compute_at(block, group, preserve_unit_loops=True)
 
 
 def _divisor(count: int, most: int) -> int:

@@ -51,9 +51,10 @@ def is_place_major(sch: Schedule) -> bool:
 def one_token(func: tvm.tirx.PrimFunc) -> dict[tvm.tirx.Var, int]:
     """The one variable that such a product's rows have, where they are few when it is 1: a token each."""
     blocks = [realize.block for realize in collect(func.body, SBlockRealize)]
-    if not any(BY_PLACE in dict(block.annotations) for block in blocks):
+    shapes = [block.writes[0].source.shape for block in blocks if UNPACKED in dict(block.annotations)]
+    rows = next((shape[0] for shape in shapes if len(shape) == 2), None)  # the others are weights
+    if rows is None:
         return {}
-    rows = next(block.writes[0].source.shape[0] for block in blocks if UNPACKED in dict(block.annotations))
     variables = list({str(var.name): var for var in collect(rows, tvm.ir.Var)}.values())
     if len(variables) != 1:
         return {}
