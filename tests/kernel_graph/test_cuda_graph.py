@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import tvm
 import tvm_ffi
 import uir_tvm
 from tvm import relax
 from uir_tvm.errors import TargetError
+from uir_tvm.frontend import from_torch
 from uir_tvm.kernel_graph import build, cuda_graph, to_relax, vm_passes
 
 from .programs import arguments, assert_close, constant, module, run
@@ -118,3 +120,30 @@ def test_compile_refuses_on_the_host_model() -> None:
     """``CompileOptions.cuda_graph`` is the same question."""
     with pytest.raises(TargetError, match="need:   a GPU"):
         uir_tvm.compile(program(), "uir-cpu", options=uir_tvm.CompileOptions(cuda_graph=True))
+
+
+class Token(torch.nn.Module):
+    """One token of a layer with state: what it writes there is read by all later ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
+        self.register_buffer("kept", torch.zeros(8, 16))
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        x = torch.softmax(self.inner(torch.softmax(x, -1)), -1)
+        self.kept.index_copy_(0, position, x)
+        weights = torch.softmax(x @ self.kept.T, -1)
+        return torch.softmax(self.outer(torch.softmax(weights @ self.kept, -1)), -1)
+
+
+def test_state_cuts_what_is_captured() -> None:
+    """Before and after it is written launches are captured; the write, and what reads it, are apart."""
+    program = torch.export.export(Token().eval(), (torch.randn(1, 16), torch.tensor([3])))
+    graph = to_relax(build(from_torch(program)))
+    with tvm.transform.PassContext(config={cuda_graph.OPTION: True}):
+        mod = vm_passes(tvm.target.Target(GPU))(graph)
+    names = [gvar.name_hint for gvar in mod.functions if "cuda_graph_capture" in gvar.name_hint]
+    assert len(names) == 2 and all(launches(mod, name) for name in names)
+    text = mod["main"].script()
+    assert "update" in text and not any("update" in mod[name].script() for name in names)
