@@ -84,7 +84,7 @@ def main() -> None:
             table.add_row(target, str(rows), *told)
             for name, pipe in launch.pipes.items() if arguments.pipes else ():
                 console.print(
-                    f"{target}, {rows} rows, {name}: {1e6 * pipe.busy_seconds:.1f} us summed over cores, "
+                    f"{target}, {rows} rows, {name}: {1e6 * pipe.busy_seconds:.1f} us of the busiest core, "
                     f"{pipe.instructions} instructions, {pipe.bytes} bytes"
                 )
     console.print(table)
