@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from uir_tvm.errors import VerifyError
 from uir_tvm.igraph import IGraph, Loop, parse_igraph, print_igraph, walk_body
-from uir_tvm.igraph.dealt import AHEAD, DEALT
+from uir_tvm.igraph.affine import Affine, var
+from uir_tvm.igraph.dealt import AHEAD, DEALT, says_so
 from uir_tvm.optimize import deal_groups, hoist, multibuffer, split_live_ranges
 from uir_tvm.verify import equivalent, verify
 
@@ -15,6 +17,21 @@ from .equal import assert_same_bits
 TEXT = pairs.text("deal_groups", "before")
 #: A tile for each group, which no bound leaves empty.
 WHOLE = TEXT.replace("; rows :n - 4*pid", "").replace("(n + 3) / 4", "n").replace("(n, 32)", "(n, 128)")
+N, PID, K = var("n"), var("pid"), var("k")
+#: Rows of open length: the bound of a tile says nothing of groups.
+INNER = f"""{pairs.HARDWARE}
+igraph inner on toy parallel (3*n, 1) {{
+  size n = [1, 64]
+  size s = [1, 64]
+  x = iPointer(dram, fp32, (n, 3, s), in)
+  y = iPointer(dram, fp32, (n, 3, s), out)
+  t = iPointer(reg, fp32, 64)
+  u = iPointer(reg, fp32, 64)
+  move.dram.reg.fp32 t[0; (1,64); (64,1); cols :s], x[s*pid; (1,64); (64,1); cols :s]
+  unary.exp.fp32 u[0; (1,64); (64,1); cols :s], t[0; (1,64); (64,1); cols :s]
+  move.reg.dram.fp32 y[s*pid; (1,64); (64,1); cols :s], u[0; (1,64); (64,1); cols :s]
+}}
+"""
 #: Units that wait for whole queues.
 LATE = "vector_bytes = 64\n  figure late_stores = 1"
 
@@ -44,16 +61,54 @@ def test_other_graphs_stay_as_they_are(old: str, new: str) -> None:
     assert old in TEXT and deal_groups.run(graph) is graph
 
 
-def test_whole_tiles_are_empty_beyond_the_last_group() -> None:
-    """A tile that is all of its group has no bound of its own: it gets one that the loop needs."""
-    graph = parse_igraph(WHOLE)
+@pytest.mark.parametrize("text", [WHOLE, INNER], ids=["whole", "inner"])
+def test_rounds_beyond_the_last_group_are_none(text: str) -> None:
+    """No bound says so: the loop does, and a graph whose groups are fewer than its tiles is refused."""
+    graph = parse_igraph(text)
     verify(graph)
     made = deal_groups.run(graph)
     (loop,) = loops(made)
-    assert loop.attrs[DEALT] and all(
-        "n - " in str(piece.row_end) for iop in loop.body for piece in iop.slices()
-    )
+    assert loop.attrs[DEALT]
+    assert not any(loop.var in str(end) for iop in loop.body for piece in iop.slices() for end in piece.valid)
     assert equivalent(graph, made, bits=True)
+    assert_same_bits(graph, made)
+    with pytest.raises(VerifyError, match="beyond the end"):
+        verify(made.replace(groups=made.groups + 1))
+    with pytest.raises(VerifyError, match="No unit writes"):
+        verify(made.replace(groups=made.groups // 2))
+
+
+def test_what_is_ahead_needs_its_condition() -> None:
+    """A load for a later round that is not left out where there is none leaves its tensor."""
+    made = multibuffer.run(split_live_ranges.run(deal_groups.run(parse_igraph(INNER))))
+    verify(made)
+    bare = [
+        Loop(
+            node.var,
+            node.extent,
+            [Loop(n.var, n.extent, n.body) if isinstance(n, Loop) else n for n in node.body],
+            node.attrs,
+        )
+        if isinstance(node, Loop) and DEALT in node.attrs
+        else node
+        for node in made.body
+    ]
+    with pytest.raises(VerifyError, match="beyond the end"):
+        verify(made.replace(body=bare))
+
+
+@pytest.mark.parametrize(
+    ("end", "tiles", "told"),
+    [
+        (N - 4 * PID - 64 * K, (N + 3) // 4 - PID - 16 * K, True),
+        (N - 4 * PID - 64 * K + 1, (N + 3) // 4 - PID - 16 * K, False),
+        (N - 4 * PID, (N + 3) // 4 - PID - 16 * K, False),
+        (N - PID - 16 * K, N - PID - 16 * K, True),
+        (N - PID, N - PID - 16 * K, False),
+    ],
+)
+def test_which_bounds_say_that_no_tiles_are_left(end: Affine, tiles: Affine, told: bool) -> None:
+    assert says_so(end, tiles) is told
 
 
 @pytest.mark.parametrize("late", [False, True])

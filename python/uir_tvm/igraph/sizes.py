@@ -14,7 +14,8 @@ from typing import Any
 from ..errors import IGraphError, SizeError
 from .affine import Affine, AffineLike, affine
 from .coordinates import joined_dims
-from .dealt import ended, rounds_at
+from .dealt import ended, left, rounds_at
+from .iops import spec_of
 from .nodes import IGraph, IOp, IPointer, ISlice, Loop
 from .rewrite import map_slices, substituted
 from .space import Size, Space
@@ -150,10 +151,12 @@ def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
     def placed(piece: ISlice) -> ISlice:
         return piece.replace(pointer=pointers[str(piece.pointer.name)])
 
-    def node_at(node: Any) -> Loop | IOp:
+    def node_at(node: Any, around: tuple[Loop, ...] = ()) -> Loop | IOp:
         if isinstance(node, Loop):
-            return Loop(node.var, node.extent, [node_at(n) for n in node.body], node.attrs)
-        return map_slices(node, placed)
+            inside = (*around, node)
+            return Loop(node.var, node.extent, [node_at(n, inside) for n in node.body], node.attrs)
+        tiles = left(affine(groups), int(graph.num_parallel), around)
+        return map_slices(node if tiles is None else _begun(node, tiles), placed)
 
     body = [node_at(substituted(node, numbers)) for node in ended(graph.body, rounds_at(graph, env))]
     return graph.replace(
@@ -163,6 +166,21 @@ def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
         sizes=(),
         groups=None,
     )
+
+
+def _begun(iop: IOp, tiles: Affine) -> IOp:
+    """An iOp whose boxes begin behind their ends where no tiles are left: no loop of a static graph ends
+    for some units before others.
+    """
+    if not spec_of(iop).touches:
+        return iop
+    most = max(int(piece.rows) for piece in iop.slices())
+
+    def piece(each: ISlice) -> ISlice:
+        begin = (1 - tiles) * most if each.row_begin is None else each.row_begin
+        return each.replace(rows=(begin, each.row_end))
+
+    return map_slices(iop, piece)
 
 
 def _pointer_at(pointer: IPointer, env: Mapping[str, int]) -> IPointer:

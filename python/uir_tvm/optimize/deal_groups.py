@@ -17,9 +17,9 @@ The printer would deal the groups itself, in a loop that no pass sees.  In one o
 for all of a unit's tiles is loaded once (`hoist`), and the next tile while this one is computed with
 (`multibuffer`); it ends where a unit's tiles do (`igraph.dealt`).
 
-Exact: every group is done by one unit, and groups depend on no other.  Boxes of what lies beyond the last
-group are empty, which is verified at once: a graph of which that is not proved stays as it is, as do
-graphs whose units share memory or meet, and those with loops that have iterations in flight.
+Exact: every group is done by one unit, and groups depend on no other.  The result is verified at once: a
+graph of which something is not proved stays as it is, as do graphs whose units share memory or meet, and
+those with loops that have iterations in flight.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from __future__ import annotations
 import math
 
 from ..errors import VerifyError
-from ..igraph.affine import Affine
 from ..igraph.dealt import DEALT, tile_of
 from ..igraph.iops import spec_of
-from ..igraph.nodes import IGraph, IOp, Loop, map_iops
-from ..igraph.rewrite import FreshNames, map_slices, substituted
+from ..igraph.nodes import IGraph, Loop
+from ..igraph.rewrite import FreshNames, substituted
 from ..verify import verify
 from .multibuffer import PIPELINE
 
@@ -44,27 +43,17 @@ def run(graph: IGraph) -> IGraph:
     places = int(graph.hardware.num_groups) * int(graph.hardware.num_units)
     if graph.groups is None or int(graph.num_groups) <= places or not _is_dealable(graph):
         return graph
-    groups = graph.groups
     name = FreshNames(graph).free("tile")
     tile = tile_of(name, places)
     attributes = {DEALT: True, PIPELINE: IN_FLIGHT} if _is_flat(graph) else {DEALT: True}
     rounds = math.ceil(int(graph.num_groups) / places)
     body = [substituted(node, {"pid": tile}) for node in graph.body]
-    for nodes in (body, map_iops(body, lambda iop: _bounded(iop, groups - tile))):
-        made = graph.replace(num_groups=places, body=[Loop(name, rounds, nodes, attributes)])
-        try:
-            verify(made)
-        except VerifyError:
-            continue
-        return made
-    return graph
-
-
-def _bounded(iop: IOp, left: Affine) -> IOp:
-    """An iOp on whole tiles that are empty where no tiles are left; one with bounds of its own as it is."""
-    if any(bound is not None for piece in iop.slices() for bound in piece.valid):
-        return iop
-    return map_slices(iop, lambda piece: piece.replace(rows=(None, left * int(piece.rows))))
+    made = graph.replace(num_groups=places, body=[Loop(name, rounds, body, attributes)])
+    try:
+        verify(made)
+    except VerifyError:
+        return graph
+    return made
 
 
 def _is_dealable(graph: IGraph) -> bool:

@@ -63,6 +63,10 @@ FIRST: tuple[Pass, ...] = (
         "before the others: a copy that nobody reads would ask for syncs, or for what no sync can give",
     ),
     Pass(
+        "trim_bounds",
+        "before fold_inits, which asks whether two slices are the same",
+    ),
+    Pass(
         "fold_inits",
         "while every value has a register of its own",
     ),

@@ -37,6 +37,7 @@ from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.points import extremes_along
 from ..igraph.rewrite import FreshNames, loop_variables, substituted
+from .needless_bounds import without_needless
 from .step_domain import StepDomain
 from .webs import rename
 
@@ -111,50 +112,15 @@ def _simplified(iop: IOp, domain: StepDomain) -> IOp | None:
     """An iOp without the bounds that say nothing; None where it writes nothing; itself where all matter."""
     if not any(b is not None for piece in iop.slices() for b in piece.valid):
         return iop
-    pieces = list(iop.slices())
-    kept = [_bounds(piece, domain) for piece in pieces]
     if spec_of(iop).touches and iop.attrs.get("scope", "unit") == "unit":
         # where data decides what is written, nothing is if there is no data
         decides = iop.sources[0] if spec_of(iop).by_data == "target" else iop.target
         if _is_empty(iop.target, domain) or _is_empty(decides, domain):
             return None
-    new = iop
-    if any(
-        bounds.count(None) != list(piece.valid).count(None)
-        for bounds, piece in zip(kept, pieces, strict=True)
-    ):
-        new = _with_bounds(iop, iter(kept))
+    new = without_needless(iop, domain)
     if spec_of(new).copies and "pad" in new.attrs:
         new = _without_pad(new, domain)
     return new
-
-
-def _with_bounds(iop: IOp, bounds: Iterator[list[Affine | None]]) -> IOp:
-    """The iOp with bounds in the order of `IOp.slices`: targets, sources, buffer."""
-
-    def change(piece: ISlice) -> ISlice:
-        r0, r1, c0, c1 = next(bounds)
-        return piece.replace(rows=(r0, r1), cols=(c0, c1))
-
-    targets = [change(s) for s in iop.targets]
-    sources = [change(s) for s in iop.sources]
-    attributes = {k: change(v) if isinstance(v, ISlice) else v for k, v in iop.attrs.items()}
-    return IOp(iop.op, iop.name, iop.dtype, targets, sources, attributes)
-
-
-def _bounds(piece: ISlice, domain: StepDomain) -> list[Affine | None]:
-    """The bounds of a slice that matter, None for the others."""
-    return [
-        None
-        if bound is None or _says_nothing(bound, k % 2 == 1, piece.rows if k < 2 else piece.cols, domain)
-        else bound
-        for k, bound in enumerate(piece.valid)
-    ]
-
-
-def _says_nothing(bound: Affine, is_end: bool, limit: int, domain: StepDomain) -> bool:
-    low, high = domain.extremes(bound)
-    return low >= limit if is_end else high <= 0
 
 
 def _is_empty(piece: ISlice, domain: StepDomain) -> bool:

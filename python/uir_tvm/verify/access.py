@@ -11,6 +11,8 @@ from typing import Any, Literal
 import attrs
 import islpy
 
+from ..igraph.affine import Affine
+from ..igraph.dealt import left
 from ..igraph.iops import IOpSpec, problems, spec_of
 from ..igraph.iops_reads import Read
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
@@ -67,13 +69,17 @@ class Access:
 
 @attrs.frozen(slots=False, eq=False)
 class Step:
-    """One iOp where it stands."""
+    """One iOp where it stands.
+
+    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`).
+    """
 
     iop: IOp
     loops: tuple[Loop, ...]
     position: int
     extents: Mapping[str, int]
     launch: SizedLaunch = STATIC
+    tiles: Affine | None = None
 
     @property
     def known(self) -> dict[str, int | Size]:
@@ -114,9 +120,9 @@ class Step:
         every_target = self.leaders if self.spec.leads == "target" else 1
         every_source = self.leaders if self.spec.leads == "source0" else 1
         for piece in self.iop.targets:
-            yield "target", piece, region_of(piece, self.extents, every_target, self.launch)
+            yield "target", piece, region_of(piece, self.extents, every_target, self.launch, self.tiles)
         for k, piece in enumerate(self.iop.sources):
-            yield f"source{k}", piece, region_of(piece, self.extents, every_source, self.launch)
+            yield f"source{k}", piece, region_of(piece, self.extents, every_source, self.launch, self.tiles)
         if "buffer" in self.iop.attrs:
             piece = self.iop.attrs["buffer"]
             yield "buffer", piece, region_of(piece, self.extents, launch=self.launch)
@@ -177,6 +183,7 @@ class GraphFacts:
     @cached_property
     def steps(self) -> list[Step]:
         """Every iOp in program order."""
+        groups = self.graph.groups
         return [
             Step(
                 iop,
@@ -184,6 +191,7 @@ class GraphFacts:
                 position,
                 {PID: self.num_parallel, **{str(n.var): int(n.extent) for n in loops}},
                 self.launch,
+                None if groups is None else left(groups, self.num_parallel, loops),
             )
             for position, (iop, loops) in enumerate(self.graph.walk())
         ]

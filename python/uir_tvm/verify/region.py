@@ -11,6 +11,7 @@ import numpy as np
 
 from ..igraph.affine import Affine
 from ..igraph.coordinates import coordinates_of, joined_dims, step_along
+from ..igraph.dealt import says_so
 from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
@@ -210,14 +211,22 @@ class Region:
 
 
 def region_of(
-    piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: SizedLaunch = STATIC
+    piece: ISlice,
+    extents: Mapping[str, int],
+    every: int = 1,
+    launch: SizedLaunch = STATIC,
+    tiles: Affine | None = None,
 ) -> Region:
-    """The valid box of a slice as a region."""
+    """The valid box of a slice as a region; where ``tiles`` is given, empty where it is not positive."""
 
     dims = joined_dims(piece.pointer.dims)
+    rows = _axis(int(piece.rows), piece.stride[0], piece.valid[:2], dims)
+    ends = (piece.row_end, piece.col_end)
+    if tiles is not None and not any(end is not None and says_so(end, tiles) for end in ends):
+        rows = attrs.evolve(rows, upper=(*rows.upper, tiles * rows.extent))
     return Region(
         piece.offset,
-        _axis(int(piece.rows), piece.stride[0], piece.valid[:2], dims),
+        rows,
         _axis(int(piece.cols), piece.stride[1], piece.valid[2:], dims),
         extents,
         every,

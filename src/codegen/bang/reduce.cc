@@ -288,6 +288,51 @@ void ReduceTile(Emitter& e, const Tile& to, const Tile& from, const std::string&
 
 namespace {
 
+//! \brief Rows of open length, turned as they are: those of what is turned are folded up to that length.
+//!
+//! So no end of a row is filled, and rows that are not there take no time.  Halves, and the order in which they are
+//! added, are those of rows of one length.
+//! \return Whether that may be, and takes less time than to fill the ends.
+bool Turned(Emitter& e, const IOp& iop, const Tile& to, const Tile& from) {
+  const ISlice& source = iop->sources[0];
+  const Box& box = from.box;
+  const Tile row = AsRow(to);
+  const bool open = !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin;
+  const bool plain = from.dtype == "fp32" && from.memory == kNram && from.Dense() && from.rows > 1 && from.cols > 1;
+  const bool same = row.rows == 1 && row.cols == from.rows && row.Dense() && row.dtype == "fp32" &&
+                    row.memory == kNram && to.box.row_end.text == box.row_end.text;
+  const bool first = box.row_begin.Constant() && box.row_begin.range.low == 0 && to.box.row_begin.Constant() &&
+                     to.box.row_begin.range.low == 0;
+  const int64_t bytes = from.rows * from.cols * 4;
+  if (!open || !plain || !same || !first || bytes > std::min(kMostWork, e.FreeBytes() / 2)) return false;
+  if (kTurning * from.cols / kLanes >= kStart + kTurning) return false;
+  if (box.row_end.range.high > from.rows || box.col_end.range.high > from.cols) return false;
+
+  const std::string op(iop->name), rows = box.row_end.text, cols = box.col_end.text, left = e.Fresh("left");
+  const Tile turned = e.Work("fp32", from.cols, from.rows);
+  auto call = [&](const std::string& name, const std::vector<std::string>& args) {
+    return Table().Call(e.where(), name, "count", {"float"}, args, e.platform()) + ";";
+  };
+  const std::string pair = "__bang_" + PairOf(op), whole = box.row_end.Text(Precedence::kProduct);
+  std::vector<std::string> lines = {
+      call("__bang_transpose", {e.At(turned), e.At(from), rows, std::to_string(from.cols)})};
+  const std::string half = "(" + left + " + 1) / 2 * " + whole;
+  lines.push_back("for (int32_t " + left + " = " + cols + "; " + left + " > 2; " + left + " = (" + left + " + 1) / 2)");
+  lines.push_back("  " + call(pair, {e.At(turned), e.At(turned), e.At(turned, half), left + " / 2 * " + whole}));
+  const std::string last = call(pair, {e.At(row), e.At(turned), e.At(turned, whole), rows});
+  if (box.col_end.range.low < 2) {
+    const std::string length = box.col_end.Text(Precedence::kProduct);
+    lines.push_back("if (" + length + " < 2)");
+    lines.push_back("  " +
+                    call("__bang_write_value", {e.At(turned, length + " * " + whole), "(2 - " + length + ") * " + whole,
+                                                e.Literal("fp32", ffi::Any(IdentityOf(op)))}));
+  }
+  lines.push_back(last);
+  if (box.row_end.range.low < 1) lines = tiles::Under("if (" + whole + " > 0)", lines);
+  e.Do("COMPUTE", lines, {Reads(from), Reads(turned), Writes(turned), Writes(to)});
+  return true;
+}
+
 //! \brief Rows of open length with the identity behind their ends: then all of the tile is reduced.
 //! \return Whether that may be: nobody minds what lies there, nor in rows that are not.
 bool Completed(Emitter& e, const IOp& iop, Tile* to, Tile* from) {
@@ -296,7 +341,7 @@ bool Completed(Emitter& e, const IOp& iop, Tile* to, Tile* from) {
   if (!open || from->dtype != "fp32" || from->memory != kNram || !from->Dense()) return false;
   if (e.SparesOutside(source) || e.SparesOutside(target)) return false;
   Tile rest = *from;
-  rest.box = {Bound::Of(0), Bound::Of(from->rows), from->box.col_end, Bound::Of(from->cols)};
+  rest.box = {from->box.row_begin, from->box.row_end, from->box.col_end, Bound::Of(from->cols)};
   FillTile(e, rest, ffi::Any(IdentityOf(std::string(iop->name))));
   from->box = Box::Of(from->rows, from->cols);
   to->box = Box::Of(to->rows, to->cols);
@@ -321,6 +366,7 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   if (IsGroupForm(iop)) return EmitGroupReduce(e, iop);
   Tile to = e.TileOf(iop->targets[0]), from = e.TileOf(iop->sources[0]);
   const std::string axis = TextAttr(iop->attrs, "axis");
+  if (axis == "row" && Turned(e, iop, to, from)) return;
   if (axis == "row" && !Completed(e, iop, &to, &from)) TakeAllRows(e, iop, &to, &from);
   ReduceTile(e, to, from, std::string(iop->name), axis);
 }
