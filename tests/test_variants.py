@@ -97,6 +97,21 @@ def test_both_sides_of_every_border(target: str, tmp_path: pathlib.Path) -> None
                 assert [launch.entry for launch in noted.times.launches] == [kernel]
 
 
+def test_a_schedule_is_compiled_once_for_tiles_of_the_same_bounds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For fewer rows it is the same kernel, whatever the model would say of it; for shorter ones it is not."""
+    some = attrs.evolve(RANGES, gain=1.01)
+    monkeypatch.setattr(variants, "SIZE_RANGES", {"bang": some})
+    monkeypatch.setattr(variants, "_ratio", lambda *_: 2.0)
+    with caplog.at_level(logging.DEBUG, variants.__name__):
+        record = compiled(rows_of_softmax(), "uir-bang")
+        assert [each.condition for each in record.variants] == ["0 <= n <= 9"]
+        assert "no other schedule for 0 <= n <= 4" in caplog.text
+        record = compiled(open_sums(), "uir-bang")
+    assert "1 <= s <= 10" in [each.condition for each in record.variants]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_ranges_of_rows_and_of_lengths(target: str) -> None:
     """The first that fits is taken, so short and few rows come first; each computes what the whole does."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import tvm
 from tvm import tirx
+from tvm_ffi import structural_equal
 
 from . import kernel_cache
 from .dump_files import file_stem
@@ -250,7 +251,9 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
     if record is None:
         record = _made(func, label, context)
         if record.refusal is None:
-            record.variants = variants_of(record, context, lambda given, name: _made(given, name, context))
+            record.variants = variants_of(
+                record, context, lambda given, name, known: _made(given, name, context, known)
+            )
         if key is not None:
             kernel_cache.keep(key, record, context.options)
         return record
@@ -264,14 +267,28 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
     return record
 
 
-def _made(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
-    """The record of the first candidate of which a kernel can be made; else of the first candidate."""
+def _made(
+    func: tirx.PrimFunc, label: str, context: StageContext, known: Sequence[tirx.PrimFunc] = ()
+) -> KernelRecord:
+    """The record of the first candidate of which a kernel can be made; else of the first candidate.
+
+    One whose schedule is among those that are known is left there.
+    """
     from .schedule.driver import Driver
 
-    def build(candidate: Candidate) -> KernelRecord:
-        return _through(_record(func, label, candidate=candidate), context)
-
     scheduling, start = STAGES[0].name, time.perf_counter()
+
+    def build(candidate: Candidate) -> KernelRecord:
+        record = _record(func, label, candidate=candidate)
+        if known:
+            record = _through(record, context, STAGES[:1])
+            if record.refusal is not None or any(
+                structural_equal(record.products[scheduling].body, each.body, map_free_vars=True)
+                for each in known
+            ):
+                return record
+        return _through(record, context, STAGES[1:] if known else None)
+
     try:
         driver = Driver(func, context.hardware, build)
     except Exception as error:

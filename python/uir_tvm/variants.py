@@ -18,14 +18,14 @@ import attrs
 from tvm import tirx
 
 from .bound_kernel import symbols_in
-from .igraph.nodes import IGraph, ISlice, map_iops
+from .igraph.nodes import HardwareModel, IGraph, ISlice, map_iops
 from .igraph.rewrite import map_slices
 from .igraph.sizes import at
-from .igraph.space import Size
+from .igraph.space import Size, Space
 from .igraph.tir_sizes import narrowed, sizes_of
-from .schedule.size_ranges import SIZE_RANGES, SizeRanges, size_ranges
+from .schedule.size_ranges import SIZE_RANGES, SizeRanges, size_ranges, tile_sizes
 from .schedules import RECIPES
-from .stages import KernelRecord, StageContext, Variant
+from .stages import STAGES, KernelRecord, StageContext, Variant
 from .verify.handed_sizes import handed_fault
 
 log = logging.getLogger(__name__)
@@ -33,11 +33,13 @@ log = logging.getLogger(__name__)
 #: What reckons the seconds of a graph. It is made for reports, above the stages, which know it by name alone.
 MODEL = "uir_tvm.explain.analytic"
 
+#: The stage that makes a schedule.
+SCHEDULE = STAGES[0].name
 #: The bounds of a slice that is valid as a whole.
 _ALL = (None, None)
 
-#: Takes a function of a name through the stages.
-Build = Callable[[tirx.PrimFunc, str], KernelRecord]
+#: Takes a function of a name through the stages; not beyond its schedule, where that is a known one.
+Build = Callable[[tirx.PrimFunc, str, Sequence[tirx.PrimFunc]], KernelRecord]
 
 
 def variants_of(record: KernelRecord, context: StageContext, build: Build) -> tuple[Variant, ...]:
@@ -58,9 +60,7 @@ def variants_of(record: KernelRecord, context: StageContext, build: Build) -> tu
     made = _Maker(record, func, build)
     named = tuple(made.named())
     space = SIZE_RANGES.get(str(context.hardware.kind)) if wanted == "faster" else None
-    return (
-        named if space is None else (*named, *made.faster(size_ranges(func, context.hardware, space), space))
-    )
+    return named if space is None else (*named, *made.faster(context.hardware, space))
 
 
 @attrs.frozen(eq=False)
@@ -82,37 +82,63 @@ class _Maker:
             if made is not None:
                 yield made
 
-    def faster(self, parts: Sequence[tuple[Size, ...]], space: SizeRanges) -> list[Variant]:
-        """Those of some parts that are faster than what would run in their place."""
+    def faster(self, hw: HardwareModel, space: SizeRanges) -> list[Variant]:
+        """Those of the parts of its sizes that are faster than what would run in their place."""
+        parts = size_ranges(self.func, hw, space)
         kept: list[tuple[float, Variant]] = []
+        made_of: dict[tuple[Size, ...], list[KernelRecord]] = {(): [self.whole]}
+        unpaid: set[Size] = set()
+        bounding = tile_sizes(self.func, hw)
         for place in range(len(parts) - 1, -1, -1):
             sizes = parts[place]
+            if len(sizes) > 1 and sizes[0] in unpaid:
+                continue
             before = next((each for _, each in kept if _within(sizes, each.sizes)), None)
             other = self.whole if before is None else before.record
-            made = self._made(sizes)
+            # one schedule makes one kernel, but for bounds of tiles and groups that units take in turn or not
+            alike = made_of.setdefault(tuple(size for size in sizes if size.name in bounding), [])
+            known = [each.products[SCHEDULE] for each in alike if _as_dealt(each, sizes)]
+            made = self._made(sizes, known if space.gain > 1 else ())
             if made is None:
                 continue
+            alike.append(made.record)
             found = [_ratio(other, made.record, point, space) for point in _points(sizes, parts[:place])]
             gain = math.prod(found) ** (1 / len(found))
             log.debug("%s: modelled %.2f times as fast for %s", self.whole.name, gain, made.condition)
             if gain >= space.gain:
                 kept.insert(0, (gain, made))
+            elif len(sizes) == 1:
+                unpaid.add(sizes[0])  # nor does it for few rows of that length
         most = sorted((gain for gain, _ in kept), reverse=True)[: space.most]
         return [each for gain, each in kept if gain in most][: space.most]
 
-    def _made(self, sizes: tuple[Size, ...]) -> Variant | None:
-        """The variant of a part; None where none can be made of it."""
+    def _made(self, sizes: tuple[Size, ...], known: Sequence[tirx.PrimFunc] = ()) -> Variant | None:
+        """The variant of a part; None where none can be made of it, or where its schedule is known."""
         name = "_".join((self.whole.name, *(f"{size.name}_{size.high}" for size in sizes)))
-        record = self.build(narrowed(self.func, sizes), name)
+        record = self.build(narrowed(self.func, sizes), name, known)
         made = Variant(sizes, record)
+        if record.refusal is None and record.igraph is None:
+            log.debug("%s: no other schedule for %s", self.whole.name, made.condition)
+            return None
         fault = "" if record.refusal is None else record.fallback
         if not fault and self.whole.igraph is not None and record.igraph is not None:
-            known = {str(size.name): size for size in sizes_of(self.func).values()}
-            fault = str(handed_fault(known, sizes, self.whole.igraph, record.igraph) or "")
+            whole = {str(size.name): size for size in sizes_of(self.func).values()}
+            fault = str(handed_fault(whole, sizes, self.whole.igraph, record.igraph) or "")
         if not fault:
             return made
         log.info("%s has no variant for %s: %s", self.whole.name, made.condition, fault)
         return None
+
+
+def _as_dealt(record: KernelRecord, sizes: Sequence[Size]) -> bool:
+    """Whether units take groups in turn for some sizes as they do for all that a kernel is for."""
+    graph = record.igraph
+    if graph is None or graph.groups is None:
+        return True
+    places = int(graph.hardware.num_groups) * int(graph.hardware.num_units) // int(graph.num_units)
+    own = {str(size.name): size for size in graph.sizes}
+    most = Space({**own, **{str(size.name): size for size in sizes}}).range(graph.groups)[1]
+    return (most > places) == (int(graph.num_groups) > places)
 
 
 def _within(sizes: tuple[Size, ...], others: tuple[Size, ...]) -> bool:

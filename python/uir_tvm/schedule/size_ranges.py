@@ -83,6 +83,20 @@ def size_ranges(func: tirx.PrimFunc, hw: HardwareModel, space: SizeRanges) -> li
     return parts
 
 
+def tile_sizes(func: tirx.PrimFunc, hw: HardwareModel) -> set[str]:
+    """The sizes of whose bounds tiles are: another bound makes another kernel of the same schedule.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        With open sizes.
+    hw : HardwareModel
+    """
+    begun = begin(func, hw)
+    inner = inner_sizes(begun)
+    return {str(size.name) for variable, size in sizes_of(begun).items() if variable in inner}
+
+
 def _up_to(size: Size, borders: tuple[int, ...]) -> list[Size]:
     """The size up to each border that it may exceed."""
     step, low = int(size.multiple_of), int(size.low)

@@ -24,6 +24,7 @@ from . import isl, replay
 from .access import Access, GraphFacts
 from .describe import where, witness_of
 from .region import PID, Region
+from .written_ahead import by_rounds
 
 #: Cost (see `replay.cost`) up to which a replay comes before isl, and above which it is given up.
 CHEAP = 1 << 21
@@ -44,6 +45,7 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         share = {"reg": 1, "sram": int(facts.graph.num_units)}.get(pointer.level, facts.num_parallel)
         reads = [a for a in accesses if a.kind == "read"]
         reads = [r for r in reads if not any(covers(w, r) for w in writes)]
+        reads = [r for r in reads if not by_rounds(writes, r)]
         if reads and not writes:
             for read in reads:
                 what = f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes."
