@@ -100,7 +100,7 @@ def test_both_sides_of_every_border(target: str, tmp_path: pathlib.Path) -> None
 def test_a_schedule_is_compiled_once_for_tiles_of_the_same_bounds(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For fewer rows it is the same kernel, whatever the model would say of it; for shorter ones it is not."""
+    """For fewer rows it is the same kernel, whatever the model says of it; for shorter ones it is not."""
     some = attrs.evolve(RANGES, gain=1.01)
     monkeypatch.setattr(variants, "SIZE_RANGES", {"bang": some})
     monkeypatch.setattr(variants, "_ratio", lambda *_: 2.0)

@@ -26,7 +26,8 @@ igraph ahead on toy parallel (4, 1) {
   t = iPointer(reg, fp32, 32)
   move.dram.reg.fp32 t[0; (1,16); (16,1); cols :s], x[8*pid*s; (1,16); (16,1); cols :s]
   for k in 7 {
-    move.dram.reg.fp32 t[16*((k + 1) % 2); (1,16); (16,1); cols :s], x[8*pid*s + k*s + s; (1,16); (16,1); cols :s]
+    move.dram.reg.fp32 t[16*((k + 1) % 2); (1,16); (16,1); cols :s],
+      x[(8*pid + k + 1)*s; (1,16); (16,1); cols :s]
     move.reg.dram.fp32 y[8*pid*s + k*s; (1,16); (16,1); cols :s], t[16*(k % 2); (1,16); (16,1); cols :s]
   }
   move.reg.dram.fp32 y[8*pid*s + 7*s; (1,16); (16,1); cols :s], t[16; (1,16); (16,1); cols :s]
