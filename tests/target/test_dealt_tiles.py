@@ -8,16 +8,18 @@ import re
 import numpy as np
 import pytest
 import tvm
-from tvm import te, tirx
+from tvm import te, tirx, topi
 from uir_tvm import CompileOptions
 from uir_tvm.igraph import Loop, walk_body
 from uir_tvm.igraph.dealt import DEALT, is_dealt
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.pipeline import recording
 from uir_tvm.runtime.modelled import recording as modelled
 from uir_tvm.stages import KernelRecord
 from uir_tvm.target import registry
 
-COLUMNS = 64
+COLUMNS, HEADS = 64, 5
 #: Those whose cores take groups in turn.
 TARGETS = [name for name, spec in registry.TARGETS.items() if "deal_groups" in spec.passes]
 
@@ -54,6 +56,42 @@ def test_what_tiles_share_is_loaded_once_and_the_next_one_ahead(target: str) -> 
         with modelled():
             module["main"](*tensors)
         np.testing.assert_array_equal(tensors[2].numpy(), given * gain)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_groups_whose_tiles_end_with_their_rows_are_dealt(target: str) -> None:
+    """Softmax of masked scores: the bounds of tiles say nothing of groups, and rows of any length are right.
+
+    Numbers of groups lie around one, two and three rounds of all cores; lengths around what pairs of columns
+    are folded to.
+    """
+    b, s = tirx.Var("n", "int64"), tirx.Var("s", "int64")
+    x, mask = te.placeholder((b, HEADS, s, s), name="x"), te.placeholder((b, 1, 1, s), name="mask")
+    scores = te.compute(x.shape, lambda n, h, i, j: x[n, h, i, j] * 0.5 + mask[n, 0, 0, j], "scores")
+    func = te.create_prim_func([x, mask, topi.nn.softmax(scores, -1)])
+    func = with_sizes(func, {"n": Size("n", 1, 1000), "s": Size("s", 1, 40)})
+    with recording(CompileOptions(variants="none")) as records:
+        module = tvm.tirx.build(tvm.IRModule({"main": func}), target=target)["main"]
+    graph = records["main"].optimized
+    assert graph is not None and is_dealt(graph)
+    rng = np.random.default_rng(1)
+    round_ = int(graph.num_groups) // HEADS
+    for n, length in (
+        (1, 40),
+        (1, 1),
+        (round_, 2),
+        (round_ + 1, 3),
+        (2 * round_ + 1, 37),
+        (3 * round_ + 1, 4),
+    ):
+        given = rng.standard_normal((n, HEADS, length, length)).astype("float32")
+        row = rng.standard_normal((n, 1, 1, length)).astype("float32")
+        tensors = [tvm.runtime.tensor(a, tvm.ext_dev(0)) for a in (given, row, np.full_like(given, np.nan))]
+        with modelled():
+            module(*tensors)
+        wanted = np.exp(given * 0.5 + row)
+        wanted /= wanted.sum(-1, keepdims=True)
+        np.testing.assert_allclose(tensors[2].numpy(), wanted, rtol=2e-5, atol=1e-6)
 
 
 def _rows_of_tile(record: KernelRecord) -> int:
