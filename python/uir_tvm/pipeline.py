@@ -268,11 +268,11 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
 
 
 def _made(
-    func: tirx.PrimFunc, label: str, context: StageContext, known: Sequence[tirx.PrimFunc] = ()
+    func: tirx.PrimFunc, label: str, context: StageContext, known: tirx.PrimFunc | None = None
 ) -> KernelRecord:
     """The record of the first candidate of which a kernel can be made; else of the first candidate.
 
-    One whose schedule is among those that are known is left there.
+    One whose schedule is the known one is left there.
     """
     from .schedule.driver import Driver
 
@@ -280,14 +280,14 @@ def _made(
 
     def build(candidate: Candidate) -> KernelRecord:
         record = _record(func, label, candidate=candidate)
-        if known:
-            record = _through(record, context, STAGES[:1])
-            if record.refusal is not None or any(
-                structural_equal(record.products[scheduling].body, each.body, map_free_vars=True)
-                for each in known
-            ):
-                return record
-        return _through(record, context, STAGES[1:] if known else None)
+        if known is None:
+            return _through(record, context)
+        record = _through(record, context, STAGES[:1])
+        if record.refusal is not None or structural_equal(
+            record.products[scheduling].body, known.body, map_free_vars=True
+        ):
+            return record
+        return _through(record, context, STAGES[1:])
 
     try:
         driver = Driver(func, context.hardware, build)

@@ -38,8 +38,8 @@ SCHEDULE = STAGES[0].name
 #: The bounds of a slice that is valid as a whole.
 _ALL = (None, None)
 
-#: Takes a function of a name through the stages; not beyond its schedule, where that is a known one.
-Build = Callable[[tirx.PrimFunc, str, Sequence[tirx.PrimFunc]], KernelRecord]
+#: Takes a function of a name through the stages; not beyond its schedule, where that is the known one.
+Build = Callable[[tirx.PrimFunc, str, tirx.PrimFunc | None], KernelRecord]
 
 
 def variants_of(record: KernelRecord, context: StageContext, build: Build) -> tuple[Variant, ...]:
@@ -86,7 +86,6 @@ class _Maker:
         """Those of the parts of its sizes that are faster than what would run in their place."""
         parts = size_ranges(self.func, hw, space)
         kept: list[tuple[float, Variant]] = []
-        made_of: dict[tuple[Size, ...], list[KernelRecord]] = {(): [self.whole]}
         unpaid: set[Size] = set()
         bounding = tile_sizes(self.func, hw)
         for place in range(len(parts) - 1, -1, -1):
@@ -96,12 +95,14 @@ class _Maker:
             before = next((each for _, each in kept if _within(sizes, each.sizes)), None)
             other = self.whole if before is None else before.record
             # one schedule makes one kernel, but for bounds of tiles and groups that units take in turn or not
-            alike = made_of.setdefault(tuple(size for size in sizes if size.name in bounding), [])
-            known = [each.products[SCHEDULE] for each in alike if _as_dealt(each, sizes)]
-            made = self._made(sizes, known if space.gain > 1 else ())
+            bounds = [
+                [size for size in part if size.name in bounding]
+                for part in (sizes, () if before is None else before.sizes)
+            ]
+            alike = bounds[0] == bounds[1] and _as_dealt(other, sizes) and space.gain > 1
+            made = self._made(sizes, other.products[SCHEDULE] if alike else None)
             if made is None:
                 continue
-            alike.append(made.record)
             found = [_ratio(other, made.record, point, space) for point in _points(sizes, parts[:place])]
             gain = math.prod(found) ** (1 / len(found))
             log.debug("%s: modelled %.2f times as fast for %s", self.whole.name, gain, made.condition)
@@ -112,7 +113,7 @@ class _Maker:
         most = sorted((gain for gain, _ in kept), reverse=True)[: space.most]
         return [each for gain, each in kept if gain in most][: space.most]
 
-    def _made(self, sizes: tuple[Size, ...], known: Sequence[tirx.PrimFunc] = ()) -> Variant | None:
+    def _made(self, sizes: tuple[Size, ...], known: tirx.PrimFunc | None = None) -> Variant | None:
         """The variant of a part; None where none can be made of it, or where its schedule is known."""
         name = "_".join((self.whole.name, *(f"{size.name}_{size.high}" for size in sizes)))
         record = self.build(narrowed(self.func, sizes), name, known)

@@ -51,5 +51,5 @@ ATTENTION = AttentionSpace(
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
 #: there cost.
 SIZE_RANGES = SizeRanges(
-    rows=(1, 8, 16, 64, 256, 1024), lengths=(40, 64, 128, 512), rows_by_length=(8, 16, 64), most=10
+    rows=(1, 8, 16, 64, 256, 1024), lengths=(40, 64, 128, 512), rows_by_length=(8, 16, 64), most=10, gain=1.03
 )
