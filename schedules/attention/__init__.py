@@ -240,12 +240,12 @@ def _held_bytes(parts: Parts, hw: HardwareModel, rows: int, keys: int) -> int:
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
     """Sums and what rescales them, queries, and three of scores, mask, arguments and weights at a time."""
     narrow = dtype_bytes(parts.weight_dtype)
-    return rows * (8 * parts.width + narrow * parts.head + (12 + narrow) * keys + 32)
+    return rows * (8 * parts.usual.width + narrow * parts.usual.head + (12 + narrow) * keys + 32)
 
 
 def _block_bytes(parts: Parts, keys: int) -> int:
     """Keys and values of a block."""
-    return dtype_bytes(parts.weight_dtype) * keys * (parts.head + parts.width)
+    return dtype_bytes(parts.weight_dtype) * keys * (parts.usual.head + parts.usual.width)
 
 
 def example() -> Any:

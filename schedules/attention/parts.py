@@ -13,9 +13,19 @@ from tvm.ir import Call, TensorLoad
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal, structural_map
 from uir_tvm.errors import RecipeError
-from uir_tvm.schedule.blocks import REDUCTION, SPATIAL, BlockInfo, collect, leaf_blocks, param_names, uses
+from uir_tvm.igraph.tir_sizes import MOST
+from uir_tvm.schedule.blocks import (
+    REDUCTION,
+    SPATIAL,
+    BlockInfo,
+    collect,
+    leaf_blocks,
+    param_names,
+    prim_func,
+    uses,
+)
 from uir_tvm.schedule.prepare import inline_injective
-from uir_tvm.schedule.representative import is_open
+from uir_tvm.schedule.representative import is_open, most_of
 
 Expr = Any
 
@@ -49,11 +59,16 @@ class Output:
 
 @attrs.frozen
 class UsualExtents:
-    """Batches, queries and keys; of open ones representatives."""
+    """Batches, queries and keys; of open ones representatives.
+
+    Of a head and of a value, which a tile holds whole, the most elements that there may be.
+    """
 
     batch: tuple[int, ...]
     rows: int
     keys: int
+    head: int
+    width: int
 
 
 @attrs.frozen
@@ -66,7 +81,7 @@ class Parts:
         Extents of the batch axes: numbers, or expressions of sizes.
     rows, keys : int or Expr
         m, n: queries and keys.
-    head, width : int
+    head, width : int or Expr
         d, e: contracted elements of a head, elements of a value.
     usual : UsualExtents
         What tiles are chosen for.
@@ -86,8 +101,8 @@ class Parts:
     rows: Any
     keys: Any
     usual: UsualExtents
-    head: int
-    width: int
+    head: Any
+    width: Any
     query: Formula
     key: Formula
     score: Formula
@@ -122,7 +137,7 @@ def read_parts(sch: Schedule) -> Parts:
         )
     frame = _Frame(scores, peak, total, product)
     rest = [b for b in blocks if b not in reductions]
-    return frame.parts(_output(product, rest, param_names(sch)), param_names(sch))
+    return frame.parts(prim_func(sch), _output(product, rest, param_names(sch)), param_names(sch))
 
 
 def looks_like_attention(sch: Schedule) -> bool:
@@ -156,22 +171,27 @@ class _Frame:
     total: BlockInfo
     product: BlockInfo
 
-    def parts(self, output: Output, params: set[str]) -> Parts:
+    def parts(self, func: tirx.PrimFunc, output: Output, params: set[str]) -> Parts:
         weight, value = self._weight_and_value()
         argument = self._argument()
         safe = self._normalised(_uncast(weight))
         first = self._factors()
         *batch, rows, keys = _true_extents(self.scores)
         *usual, usual_rows, usual_keys = self.scores.spatial
-        if is_open(self.scores.stmt.iter_vars[-1].dom.extent) or is_open(_true_extents(self.product)[-1]):
-            _refuse("The head size is open.", str(self.scores.extents), "a number")
+        head, width = _reduced_extent(self.scores), _true_extents(self.product)[-1]
         parts = Parts(
             tuple(batch),
             rows,
             keys,
-            UsualExtents(tuple(usual), usual_rows, usual_keys),
-            self.scores.reduction[0],
-            self.product.spatial[-1],
+            UsualExtents(
+                tuple(usual),
+                usual_rows,
+                usual_keys,
+                greatest(func, head, "Elements of a head"),
+                greatest(func, width, "Elements of a value"),
+            ),
+            head,
+            width,
             Formula(_order(self.scores, drop=-1), first[0]),
             Formula(_order(self.scores, drop=-2), first[1]),
             Formula(_order(self.peak), argument),
@@ -312,6 +332,32 @@ def _true_extents(block: BlockInfo) -> list[Any]:
         iv.dom.extent for iv, kind in zip(block.stmt.iter_vars, block.kinds, strict=True) if kind == SPATIAL
     ]
     return [extent if is_open(extent) else int(extent) for extent in extents]
+
+
+def _reduced_extent(block: BlockInfo) -> Any:
+    """The extent of the reduced variable, as an expression where sizes decide it."""
+    (extent,) = (
+        iv.dom.extent for iv, kind in zip(block.stmt.iter_vars, block.kinds, strict=True) if kind == REDUCTION
+    )
+    return extent if is_open(extent) else int(extent)
+
+
+def greatest(func: tirx.PrimFunc, extent: Any, what: str) -> int:
+    """The greatest value of an extent.
+
+    Raises
+    ------
+    RecipeError
+        It is open and has no upper bound.
+    """
+    most = most_of(extent, func)
+    if is_open(extent) and not 0 <= most < MOST:
+        raise RecipeError(
+            f"{what}, {extent}, have no upper bound.",
+            need="a greatest value: a tile and the loops of a unit are as large for all sizes",
+            remedy="give its sizes upper bounds (Dim(max=), tir_var_upper_bound)",
+        )
+    return most
 
 
 def _spatial(block: BlockInfo) -> list[Any]:

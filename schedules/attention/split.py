@@ -36,7 +36,7 @@ class SplitWriter(FlashWriter):
         self.m_part, self.l_part = (
             self._buffer(name, (places, self.rows), WIDE, "global") for name in ("m_part", "l_part")
         )
-        shape = (places, *self._pair(self.rows, self.parts.width))
+        shape = (places, *self._pair(self.rows, self.width))
         self.o_part = self._buffer("o_part", shape, WIDE, "global")
         self.first_row = t.index(0)
 
@@ -91,7 +91,7 @@ class SplitWriter(FlashWriter):
         def tile(a: Any, b: Any) -> Any:
             return t.block("keep", t.store(self.o_part, (place, a, b), t.load(self.o, a, b)), {ROWS: 1})
 
-        extents = self._pair(("i", self.rows), ("c", self.parts.width))
+        extents = self._pair(("i", self.rows), ("c", self.width))
         return [line(self.m_part, self.m), line(self.l_part, self.total), t.nest(list(extents), tile)]
 
     def _peak(self, place: Any) -> Any:
@@ -121,6 +121,6 @@ class SplitWriter(FlashWriter):
                     None,
                     lambda i: t.load(self.total, i) + t.load(self.l_part, place, i) * t.load(self.a, i),
                 ),
-                self._rows("output", self.o, self.parts.width, output),
+                self._rows("output", self.o, self.width, output),
             ]
         )

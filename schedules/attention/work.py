@@ -13,11 +13,10 @@ import attrs
 import tvm
 from tvm import tirx
 from uir_tvm.errors import RecipeError
-from uir_tvm.igraph.tir_sizes import MOST
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import LITTLE_WORK, LOOP, PARALLEL, parallel_value
-from uir_tvm.schedule.representative import is_open, most_of
-from uir_tvm.schedules.attention.parts import Parts
+from uir_tvm.schedule.representative import is_open
+from uir_tvm.schedules.attention.parts import Parts, greatest
 from uir_tvm.schedules.attention.tile import FlashTile
 
 #: ``tile(batch, first_row)``: what is done for a tile of rows.
@@ -37,14 +36,7 @@ def most_steps(func: tirx.PrimFunc, extent: Any, size: int) -> int:
     RecipeError
         The extent is open and has no upper bound.
     """
-    most = most_of(extent, func)
-    if is_open(extent) and not 0 <= most < MOST:
-        raise RecipeError(
-            f"Queries or keys, {extent}, have no upper bound.",
-            need="a greatest length: a loop of a unit has as many rounds for all sizes",
-            remedy="give its sizes upper bounds (Dim(max=), tir_var_upper_bound)",
-        )
-    return math.ceil(most / size)
+    return math.ceil(greatest(func, extent, "Queries or keys") / size)
 
 
 def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Numbered | _Open | _Walked:

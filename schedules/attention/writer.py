@@ -26,6 +26,7 @@ class FlashWriter:
         self.func, self.parts, self.tile = func, parts, tile
         self.buffers: list[Any] = []
         self.rows, self.keys = min(tile.rows, parts.usual.rows), min(tile.keys, parts.usual.keys)
+        self.head, self.width = parts.usual.head, parts.usual.width
         self.work = work_of(func, parts, tile, self.rows)
         self.blocks = most_steps(func, parts.keys, self.keys)
         self.beyond = last_key(parts.score) if tile.leaves_out else None
@@ -77,6 +78,14 @@ class FlashWriter:
     def _key(self, at: Any) -> Any | None:
         return at < self.parts.keys if is_ragged(self.parts.keys, self.keys) else None
 
+    def _of_head(self, k: Any) -> Any | None:
+        """Whether a head has an element of the tile; None: always."""
+        return k < self.parts.head if is_open(self.parts.head) else None
+
+    def _of_value(self, c: Any) -> Any | None:
+        """Whether a value has an element of the tile; None: always."""
+        return c < self.parts.width if is_open(self.parts.width) else None
+
     def _both(self, i: Any, at: Any) -> Any | None:
         return _and(self._row(i), self._key(at))
 
@@ -86,15 +95,15 @@ class FlashWriter:
 
     def _rows_of_queries(self) -> Any:
         """Queries on chip, and room for scores."""
-        parts, rows, keys = self.parts, self.rows, self.keys
-        dtype = WIDE if self.tile.widened else _source(parts.query)
-        self.q = self._buffer("q", self._pair(rows, parts.head), dtype)
+        rows, keys = self.rows, self.keys
+        dtype = WIDE if self.tile.widened else _source(self.parts.query)
+        self.q = self._buffer("q", self._pair(rows, self.head), dtype)
         self.s, self.x, self.w = (self._buffer(name, self._pair(rows, keys), WIDE) for name in "sxw")
-        return self._rows("load_q", self.q, parts.head, self._query)
+        return self._rows("load_q", self.q, self.head, self._query, self._of_head)
 
     def _begin(self, name: str = "") -> list[Any]:
         """Nothing summed yet."""
-        width, zero = self.parts.width, tirx.const(0, WIDE)
+        width, zero = self.width, tirx.const(0, WIDE)
         self.m, self.total, self.n, self.a = (
             self._buffer(name + each, (self.rows,), WIDE) for each in "mlna"
         )
@@ -116,12 +125,13 @@ class FlashWriter:
         value = self.parts.query(*self.batch, self.first_row + i, k)
         return self._padded(self._exists(i), _wide(value) if self.tile.widened else _bare(value))
 
-    def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
-        """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
+    def _rows(self, name: str, buffer: Any, columns: int | None, value: Any, exists: Any = None) -> Any:
+        """``buffer[i, ..] = value(i, ..)`` over the rows of a tile; ``exists(j)`` says which columns there are."""
         if columns is not None:
 
             def element(i: Any, j: Any) -> Any:
-                stmt = t.when(self._row(i), self._store(buffer, i, j, value(i, j)))
+                inside = _and(self._row(i), exists(j) if exists is not None else None)
+                stmt = t.when(inside, self._store(buffer, i, j, value(i, j)))
                 return t.block(name, stmt, {ROWS: 1})
 
             return self._nest(("j", columns), element)
@@ -159,8 +169,8 @@ class FlashWriter:
         key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
         value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
         if self.tile.staged:
-            key, load_key = self._staged("k", key, parts.head, first)
-            value, load_value = self._staged("v", value, parts.width, first)
+            key, load_key = self._staged("k", key, self.head, self._of_head, first)
+            value, load_value = self._staged("v", value, self.width, self._of_value, first)
             staging = [load_key, load_value]
         s, x, w, m, n, a, total, o = self.s, self.x, self.w, self.m, self.n, self.a, self.total, self.o
 
@@ -180,7 +190,8 @@ class FlashWriter:
                 first,
                 s,
                 ("j", self.keys),
-                ("k", parts.head),
+                ("k", self.head),
+                self._of_head,
                 lambda i, j, k: _wide(self._load(self.q, i, k)) * _wide(key(j, k)),
             ),
             self._scores("argument", first, lambda i, j: self._store(x, i, j, score(i, j))),
@@ -198,7 +209,7 @@ class FlashWriter:
             self._scores(
                 "sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + self._load(w, i, j))
             ),
-            self._rows("old_output", o, parts.width, lambda i, c: self._load(o, i, c) * t.load(a, i)),
+            self._rows("old_output", o, self.width, lambda i, c: self._load(o, i, c) * t.load(a, i)),
             *self._weighted(first, value),
             self._rows("new_peak", m, None, lambda i: t.load(n, i)),
         ]
@@ -219,8 +230,9 @@ class FlashWriter:
             "output",
             first,
             self.o,
-            ("c", parts.width),
+            ("c", self.width),
             ("j", self.keys),
+            self._of_value,
             lambda i, c, j: _wide(self._load(weights, i, j)) * _wide(value(j, c)),
         )
         return [*before, product]
@@ -232,18 +244,23 @@ class FlashWriter:
         total: Any,
         column: tuple[str, int],
         reduced: tuple[str, int],
+        exists: Any,
         factor: Any,
     ) -> Any:
-        """``total[i, column] += factor(i, column, reduced)`` as a contraction."""
+        """``total[i, column] += factor(i, column, reduced)`` as a contraction.
+
+        One of both counts keys; ``exists`` says which elements there are of the other.
+        """
 
         def body(i: Any, c: Any, k: Any) -> Any:
-            key = first + (c if column[0] == "j" else k)
+            key, other = (c, k) if column[0] == "j" else (k, c)
             stmt = self._store(total, i, c, self._load(total, i, c) + factor(i, c, k))
-            return t.block(name, t.when(self._both(i, key), stmt), {CONTRACT: 1})
+            inside = _and(self._both(i, first + key), exists(other))
+            return t.block(name, t.when(inside, stmt), {CONTRACT: 1})
 
         return t.nest([("i", self.rows), column, reduced], body)
 
-    def _staged(self, name: str, form: Any, columns: int, first: Any) -> tuple[Any, Any]:
+    def _staged(self, name: str, form: Any, columns: int, exists: Any, first: Any) -> tuple[Any, Any]:
         """A block of an operand in sram, of which each unit loads a part: reading, and loading."""
         units = self.tile.units
         share = math.ceil(self.keys / units)
@@ -253,7 +270,7 @@ class FlashWriter:
 
         def body(unit: Any, part: Any, column: Any) -> Any:
             j = unit * share + part
-            condition = self._key(first + j)
+            condition = _and(self._key(first + j), exists(column))
             if self.keys % units:
                 condition = _and(j < self.keys, condition)
             return t.block(
@@ -287,14 +304,15 @@ class FlashWriter:
 
             indices = [form(*at) for form in parts.output.indices]
             value = parts.output.value(*at, load=read)
-            return t.block("store", t.when(self._exists(i), t.store(parts.output.buffer, indices, value)))
+            inside = _and(self._exists(i), self._of_value(c))
+            return t.block("store", t.when(inside, t.store(parts.output.buffer, indices, value)))
 
         return [
             self._rows("inverse", inverse, None, divisor),
             self._rows(
-                "scale", self.o, parts.width, lambda i, c: self._load(self.o, i, c) * t.load(inverse, i)
+                "scale", self.o, self.width, lambda i, c: self._load(self.o, i, c) * t.load(inverse, i)
             ),
-            t.nest([("i", self.rows), ("c", parts.width)], result),
+            t.nest([("i", self.rows), ("c", self.width)], result),
         ]
 
 

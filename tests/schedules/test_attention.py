@@ -16,7 +16,7 @@ from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm import hardware
 from uir_tvm.device.run_text import run
-from uir_tvm.errors import ScheduleError
+from uir_tvm.errors import RecipeError, ScheduleError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.rounds import limited
 from uir_tvm.kernel_graph.build import build_with
@@ -242,6 +242,32 @@ def test_units_of_a_group_share_keys_of_open_sizes(name: str) -> None:
         ran = run(kernel, inputs, sizes={name: sizes[name] for name in function.sizes}).check()
         want = function.reference(*inputs)
         np.testing.assert_allclose(ran.outputs["out"].reshape(want.shape), want, atol=5e-6)
+
+
+@pytest.mark.parametrize("kind", ["cpu", "bang"])
+def test_units_share_keys_of_heads_and_values_of_open_size(kind: str) -> None:
+    """Two heads of a group as rows, whose keys units have parts of; tiles are as wide as heads may be."""
+    shapes = [(1, 4, 1, "h"), (1, 2, 700, "h"), (1, 2, 700, "w")]
+    function = OpenFunction(
+        "attention", shapes, attention_of(False), attended(False), ranges={"h": (1, 24), "w": (0, 40)}
+    )
+    func = begin(function.func(), MODELS[kind])
+    parts = fold_heads(read_parts(Schedule(func, debug_mask="none")))
+    assert (parts.usual.head, parts.usual.width) == (24, 40)
+    tile = attrs.evolve(attention.tile_of(parts, MODELS[kind]), keys=128, parts=4)
+    graph = extracted(flash_function(func, parts, tile), MODELS[kind])
+    for sizes in ({"h": 1, "w": 40}, {"h": 17, "w": 1}, {"h": 24, "w": 0}):
+        inputs = function.inputs(sizes)
+        (found,) = interpreter.run(graph, *inputs, sizes=sizes)
+        np.testing.assert_allclose(found, function.reference(*inputs).reshape(-1), atol=5e-6)
+
+
+def test_a_head_without_an_upper_bound_is_refused() -> None:
+    function = OpenFunction(
+        "attention", [(1, 2, 9, "h"), (1, 2, 9, "h"), (1, 2, 9, 8)], attention_of(False), max
+    )
+    with pytest.raises(RecipeError, match="Elements of a head, h, have no upper bound"):
+        read_parts(Schedule(function.func(), debug_mask="none"))
 
 
 def causal(rows: int, keys: int, head: int = 16) -> tvm.tirx.PrimFunc:
