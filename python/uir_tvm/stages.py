@@ -24,8 +24,9 @@ from .dump_files import write_dump
 from .errors import ArtifactError, first_line
 from .frontend.from_kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
+from .igraph.size_names import TIMES, text_of
 from .igraph.space import Size
-from .igraph.tir_sizes import TIMES, sizes_at
+from .igraph.tir_sizes import sizes_at
 from .options import CompileOptions
 from .refusal import Attempt, Refusal
 
@@ -148,7 +149,8 @@ class Variant:
 
 
 def _condition(size: Size, told: Mapping[str, str]) -> str:
-    factors = [told.get(factor, factor) for factor in str(size.name).split(TIMES)]
+    name = str(size.name)
+    factors = [text_of(factor, lambda one: told.get(one, one)) for factor in name.split(TIMES)]
     if len(factors) > 1 or size.multiple_of > 1:
         factors = [factor if factor.isidentifier() else f"({factor})" for factor in factors]
     name = " * ".join(factors)

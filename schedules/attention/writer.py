@@ -126,7 +126,7 @@ class FlashWriter:
         return self._padded(self._exists(i), _wide(value) if self.tile.widened else _bare(value))
 
     def _rows(self, name: str, buffer: Any, columns: int | None, value: Any, exists: Any = None) -> Any:
-        """``buffer[i, ..] = value(i, ..)`` over the rows of a tile; ``exists(j)`` says which columns there are."""
+        """``buffer[i, ..] = value(i, ..)`` over a tile's rows; ``exists(j)`` says which columns there are."""
         if columns is not None:
 
             def element(i: Any, j: Any) -> Any:

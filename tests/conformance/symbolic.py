@@ -8,7 +8,6 @@ of them is recorded (`symbolic_record`).
 from __future__ import annotations
 
 import functools
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from uir_tvm import CompileOptions
 from uir_tvm.errors import NoRecipeError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.space import Size
-from uir_tvm.igraph.tir_sizes import TIMES, sizes_of
+from uir_tvm.igraph.tir_sizes import sizes_at, sizes_of
 from uir_tvm.pipeline import recording
 from uir_tvm.schedules.demo import Example
 from uir_tvm.stages import KernelRecord
@@ -191,7 +190,7 @@ def check(form: Form, made: Made, target: str, points: Sequence[dict[str, int]],
         if interpreted:
             graph = made.record.products["igraph"]
             # neighbours that are walked together are one size, their product
-            known = {str(z.name): math.prod(sizes[n] for n in str(z.name).split(TIMES)) for z in graph.sizes}
+            known = sizes_at((size.name for size in graph.sizes), sizes)
             again = interpreter.run(graph, *inputs, sizes=known)
             again = [a.reshape(e.shape) for a, e in zip(again, expected, strict=True)]
             _close(again, expected, f"{form.name} at {sizes}, interpreted")

@@ -36,7 +36,7 @@ FURTHER: Mapping[str, tuple[Callable[..., Any], list[Shape], Callable[..., Any]]
     "greatest of windows": (
         lambda x: op.nn.max_pool2d(x, (2, 2), (2, 2)),
         [(3, 4, 16, 16)],
-        lambda x: x.reshape(*x.shape[:2], x.shape[2] // 2, 2, x.shape[3] // 2, 2).max((3, 5)),
+        lambda x: _greatest_of_windows(x),
     ),
     "convolution": (
         lambda x, w: op.nn.conv2d(x, w, padding=1),
@@ -44,6 +44,11 @@ FURTHER: Mapping[str, tuple[Callable[..., Any], list[Shape], Callable[..., Any]]
         lambda x, w: _convolution(x, w),
     ),
 }
+
+
+def _greatest_of_windows(x: Any) -> Any:
+    h, v = x.shape[2] // 2, x.shape[3] // 2  # of odd sizes the last row or column is in none
+    return x[:, :, : 2 * h, : 2 * v].reshape(*x.shape[:2], h, 2, v, 2).max((3, 5))
 
 
 def _convolution(x: Any, w: Any) -> Any:

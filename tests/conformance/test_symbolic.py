@@ -25,13 +25,13 @@ from .symbolic_record import DOCUMENT, differs, entry_of, load, rendered
 
 #: What the suite runs on each target: (function, number of its form), each a mechanism of its own.
 QUICK = {
-    "uir-cpu": [("normalization", 2), ("concat of three", 0), ("flat", 1), ("gather", 3)],
-    "uir-cuda": [("contraction", 3), ("column reduction", 2)],
+    "uir-cpu": [("normalization", 2), ("concat of three", 0), ("flat", 1), ("gather", 3), ("pad", 2)],
+    "uir-cuda": [("contraction", 3), ("column reduction", 2), ("greatest of windows", 3)],
     "uir-ascend": [("transpose", 2), ("sum over the outermost", 0)],
     "uir-bang": [("normalization", 1), ("concat", 2)],
 }
 #: What the suite compares with the record: refusals of every kind, and kernels.
-RECORDED = [("gather", 1), ("pad", 1), ("flip of columns", 0), ("phases", 0), ("reduction", 1)]
+RECORDED = [("gather", 1), ("convolution", 5), ("flip of columns", 0), ("phases", 0), ("reduction", 1)]
 #: Of sizes that are drawn, each pair on one target.
 DRAWN = [("layer norm", 2, "uir-cpu"), ("concat", 2, "uir-ascend"), ("reduction", 2, "uir-bang")]
 

@@ -243,3 +243,22 @@ def test_a_table_has_the_rows_that_a_size_says(rows, witness):
     assert [fault.rule for fault in found] == ([] if witness is None else ["bounds"])
     if witness is not None:
         assert found[0].witness["m"] >= witness and found[0].pointer == "a"
+
+
+@pytest.mark.parametrize(("first", "fault"), [("n - 1", None), ("n", "beyond"), ("n - 2", "")])
+def test_a_row_of_open_length_is_read_backwards(first: str, fault: str | None) -> None:
+    """Its index is none below zero of the next row; one element too far on either side is a fault."""
+    found = check(
+        graph(
+            f"""
+            size n = [1, 40]
+            x = iPointer(dram, fp32, (4, n), in)
+            r = iPointer(reg, fp32, 40)
+            move.dram.reg.fp32 r[0; (1,40); (40,1); cols :n], x[n*pid + {first}; (1,40); (40,-1); cols :n]
+            """,
+            (4, 1),
+        ),
+        ("bounds",),
+    )
+    assert bool(found) == (fault is not None), found
+    assert not found or (fault or "before the start") in found[0].what

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..igraph.tir_sizes import TIMES
+from ..igraph.size_names import text_of
 from ..saved_sizes import size_text
 from ..symbolic_shapes import Size, in_terms_of, symbols_of, value_of
 
@@ -21,7 +21,7 @@ def sizes_at_call(
     Parameters
     ----------
     names : iterable of str
-        A size is a dimension, or a product of some (`uir_tvm.igraph.tir_sizes.product_of`).
+        A size is a dimension, or follows from some (`uir_tvm.igraph.size_names`).
     dimensions : sequence of sequence
         What the function calls the dimensions of its tensors.
     shapes : sequence of sequence of int or str
@@ -34,10 +34,10 @@ def sizes_at_call(
                 known.setdefault(name, size if isinstance(size, int) else size_text(size))
     found: dict[str, Size | None] = {}
     for name in names:
-        factors = [name] if name in known else name.split(TIMES)
-        if any(factor not in known for factor in factors):
+        text = name if name in known else text_of(name)
+        if any(factor not in known for factor in symbols_of(text)):
             found[name] = None
             continue
-        made = in_terms_of(" * ".join(factors), {factor: known[factor] for factor in factors})
+        made = in_terms_of(text, {factor: known[factor] for factor in symbols_of(text)})
         found[name] = made if symbols_of(made) else value_of(made, {})
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -14,15 +13,14 @@ from tvm import tirx
 
 from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import IGraphError
-from .space import Size
+from .size_names import TIMES, follows, value_of
+from .space import Size, Space
 
 #: A function's attribute: what is known of its sizes, by the variable's name: (least, greatest, divisor).  It
 #: may speak of products of sizes (`product_of`) too.
 SIZES = "uir.sizes"
 #: Relax's attributes for the greatest and the least value of a variable, by its name.
 UPPER, LOWER = "tir_var_upper_bound", "tir_var_lower_bound"
-#: Between the names of the factors in the name of a product of sizes.
-TIMES = "_times_"
 #: Factors to try.
 _SMALL = (2, 3, 5, 7)
 #: The greatest value where nothing is said: products of some sizes and constants stay within 64 bits.
@@ -151,6 +149,8 @@ def factored(sizes: Mapping[str, int], known: Collection[str]) -> dict[str, int]
     """
     out: dict[str, int] = {}
     for name, value in sizes.items():
+        if name not in known and TIMES not in name and follows(name):
+            continue
         first, *others = [name] if name in known else name.split(TIMES)
         rest = int(value)
         for other in others:
@@ -161,11 +161,8 @@ def factored(sizes: Mapping[str, int], known: Collection[str]) -> dict[str, int]
 
 
 def sizes_at(names: Iterable[str], numbers: Mapping[str, int]) -> dict[str, int]:
-    """What sizes of a graph are, products too, for a number for each variable of its function."""
-    return {
-        name: numbers[name] if name in numbers else math.prod(numbers[n] for n in name.split(TIMES))
-        for name in map(str, names)
-    }
+    """What sizes of a graph are, those that follow too, for a number for each variable of its function."""
+    return {name: value_of(name, numbers) for name in map(str, names)}
 
 
 def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
@@ -176,30 +173,67 @@ def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
     func : PrimFunc
         As the caller sees it.
     names : iterable of str
-        Of sizes: variables of its shapes, parameters that are numbers, or products (`product_of`).
+        Of sizes: variables of its shapes, parameters that are numbers, or what follows from them
+        (`size_names`).
 
     Raises
     ------
     IGraphError
-        A factor is no variable of the function's shapes.
+        It follows from what is no variable of the function's shapes.
     """
     names = list(names)
     if not names:
         return {}
     variables = {str(p.name): p for p in func.params if not tirx.is_buffer_var(p)}
     variables |= {str(size.name): variable for variable, size in sizes_of(func).items()}
+    known = {name: variable.astype("int64") for name, variable in variables.items()}
     out: dict[str, Any] = {}
     for name in names:
-        factors = [name] if name in variables else name.split(TIMES)
-        missing = [factor for factor in factors if factor not in variables]
-        if missing:
+        try:
+            out[name] = value_of(name, known)
+        except KeyError as missing:
             raise IGraphError(
-                f"No parameter has the size {missing[0]} as a dimension.",
+                f"No parameter has the size {missing.args[0]} as a dimension.",
                 need="a tensor with a dimension that is just this variable, or a number of that name",
                 remedy="pass a tensor with that dimension",
-            )
-        out[name] = functools.reduce(operator.mul, (variables[f].astype("int64") for f in factors))
+            ) from missing
     return out
+
+
+def size_that_follows(func: tirx.PrimFunc, name: str, known: Mapping[str, Size]) -> Size | None:
+    """A size that follows from others (`size_names`), within what the function's attribute says of it.
+
+    None where it is never more than nothing.
+    """
+    own = range_of(name, known)
+    given = dict((func.attrs or {}).get(SIZES) or {}).get(name, (own.low, own.high, 1))
+    low, high = max(int(own.low), int(given[0])), min(int(own.high), int(given[1]))
+    return (
+        Size(name, low, high, math.lcm(int(own.multiple_of), int(given[2]))) if high >= max(low, 1) else None
+    )
+
+
+def range_of(name: str, known: Mapping[str, Size]) -> Size:
+    """A size with what is known of it where others are known, of which it may follow (`size_names`).
+
+    Raises
+    ------
+    KeyError
+        Of a size that is not known, with its name.
+    """
+    if name in known:
+        return known[name]
+    factors = name.split(TIMES)
+    return functools.reduce(product_of, (known[f] if f in known else _stepped(f, known) for f in factors))
+
+
+def _stepped(name: str, known: Mapping[str, Size]) -> Size:
+    space = Space(dict(known))
+    expr = space.fold(value_of(name, {other: size.expr for other, size in known.items()}))
+    low, high = space.range(expr)
+    modulus, rest = space.congruence(expr)
+    step = modulus if modulus > 0 and rest == 0 else 1
+    return Size(name, max(low, 0), max(min(high, MOST), 0), step)
 
 
 def with_sizes(func: tirx.PrimFunc, sizes: Mapping[str, Size]) -> tirx.PrimFunc:

@@ -13,6 +13,7 @@ from ..igraph.tir_sizes import sizes_of
 from .annotations import PARALLEL
 from .blocks import collect
 from .continued_reductions import reduce_apart
+from .derived_dims import with_derived_dims
 from .joined_sizes import join_sizes
 from .rooted import rooted
 from .tile_facts import space_of
@@ -35,9 +36,10 @@ def is_scheduled(func: tirx.PrimFunc) -> bool:
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
     """What recipes begin from: under a root, open dimensions joined, reductions apart from what they update.
 
-    Narrow floats are computed with as the hardware wants it (`widen_values`).
+    Inner dimensions that are expressions are sizes (`derived_dims`).  Narrow floats are computed with as the
+    hardware wants it (`widen_values`).
     """
-    func = join_sizes(reduce_apart(rooted(func)))
+    func = with_derived_dims(join_sizes(reduce_apart(rooted(func))))
     return widen_values(func) if space_of(hw).wide_values else func
 
 

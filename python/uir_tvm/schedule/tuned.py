@@ -14,7 +14,8 @@ from tvm import tirx
 from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import IGraphError
 from ..function_attributes import origin_of, with_attributes_of
-from ..igraph.tir_sizes import SIZES, TIMES, sizes_of
+from ..igraph.size_names import renamed
+from ..igraph.tir_sizes import SIZES, sizes_of
 from ..options import CompileOptions
 
 #: Digits of an origin, as `origin_of` has them.
@@ -100,14 +101,11 @@ def scheduled_as(func: tirx.PrimFunc, made: tirx.PrimFunc, names: Sequence[str] 
     known = (made.attrs or {}).get(SIZES)
     other = {old: new for old, new in zip(names, size_names(func), strict=False) if old != new}
 
-    def renamed(name: str) -> str:
-        return other[name] if name in other else TIMES.join(other.get(n, n) for n in name.split(TIMES))
-
     if other:
         made = bound_kernel(
-            made, {v: tvm.ir.Var(renamed(str(v.name)), str(v.ty.dtype)) for v in symbols_in(made)}
+            made, {v: tvm.ir.Var(renamed(str(v.name), other), str(v.ty.dtype)) for v in symbols_in(made)}
         )
     made = with_attributes_of(made, func)
     if known is not None:
-        made = made.with_attr(SIZES, {renamed(str(name)): ends for name, ends in known.items()})
+        made = made.with_attr(SIZES, {renamed(str(name), other): ends for name, ends in known.items()})
     return made

@@ -8,7 +8,6 @@ The address of element (i, j) is checked over the whole domain of pid, loops, i 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
 
 import attrs
 import islpy
@@ -22,7 +21,7 @@ from . import isl
 from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, decide
 from .describe import budget, for_all, where, witness_of
-from .region import Axis, Region
+from .region import Region
 from .sized_launch import SizedLaunch
 
 
@@ -81,18 +80,6 @@ def find_outside(region: Region, size: Affine | int) -> Decision[Outside]:
     return decide(_OutsideQuestion(region, end.constant if end.is_constant else end))
 
 
-def _corners(region: Region, high: bool) -> Iterator[Affine]:
-    """Expressions of which each bounds all addresses of the same pid and loops, from above or below."""
-
-    def ends(a: Axis) -> list[Affine]:
-        if (a.stride > 0) == high:
-            return [affine((a.extent - 1) * a.step), *((b - 1) * a.step for b in a.upper)]
-        return [affine(0), *(b * a.step for b in a.lower)]
-
-    for row, col in product(ends(region.rows), ends(region.cols)):
-        yield region.offset + row + col
-
-
 @attrs.frozen(eq=False)
 class _OutsideQuestion:
     """Is there an element of the region outside ``[0, size)``?"""
@@ -110,12 +97,12 @@ class _OutsideQuestion:
 
     def excluded(self) -> bool:
         reach, size = self.region.range, self.size
-        corners = _corners(self.region, True)
+        corners = self.region.corners(True)
         if isinstance(size, int):
             below = any(reach(c)[1] < size for c in corners)
         else:
             below = any(reach(c - size)[1] < 0 for c in corners)
-        return below and any(reach(c)[0] >= 0 for c in _corners(self.region, False))
+        return below and any(reach(c)[0] >= 0 for c in self.region.corners(False))
 
     def counterexamples(self) -> list[Callable[[], islpy.Set]]:
         return [self.all_of_them]

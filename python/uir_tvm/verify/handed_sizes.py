@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +10,7 @@ from ..errors import VerifyError
 from ..igraph.nodes import IGraph
 from ..igraph.sizes import elements_at
 from ..igraph.space import Size
-from ..igraph.tir_sizes import TIMES, product_of, sizes_at
+from ..igraph.tir_sizes import range_of, sizes_at
 
 
 def handed_fault(
@@ -24,7 +23,7 @@ def handed_fault(
     known : mapping of str to Size
         The sizes of the function, by name.
     ranges : sequence of Size
-        The condition: ranges of sizes, or of products of them.
+        The condition: ranges of sizes, or of what follows from them.
     whole, variant : IGraph
         Of the kernel for all sizes, and of the variant: numbers stand for sizes of one value.
 
@@ -37,7 +36,7 @@ def handed_fault(
     corners: dict[str, tuple[int, ...]] = {}
     for size in variant.sizes:
         name = str(size.name)
-        given = launched[name] if name in launched else _of_function(name, known)
+        given = launched[name] if name in launched else range_of(name, known)
         outside = next((v for v in (_least(given), _most(given)) if not size.low <= v <= size.high), None)
         if outside is None and given.multiple_of % size.multiple_of:
             values = range(_least(given), _most(given) + 1, int(given.multiple_of))
@@ -61,13 +60,6 @@ def handed_fault(
             if wanted != found:
                 return _fault(variant, numbers, f"{wanted} elements of {theirs.name}, and it has {found}")
     return None
-
-
-def _of_function(name: str, known: Mapping[str, Size]) -> Size:
-    """The range of a variable, or of a product of some."""
-    if name in known:
-        return known[name]
-    return functools.reduce(product_of, (known[factor] for factor in name.split(TIMES)))
 
 
 def _least(size: Size) -> int:

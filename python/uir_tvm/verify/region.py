@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 
 import attrs
 import numpy as np
 
-from ..igraph.affine import Affine
+from ..igraph.affine import Affine, affine
 from ..igraph.coordinates import coordinates_of, joined_dims, step_along
 from ..igraph.dealt import says_so
 from ..igraph.nodes import ISlice
@@ -89,17 +90,30 @@ class Region:
         """Where row and column 0 are, an index for each of ``dims``; None where that is not known.
 
         Rows and columns go on along a dimension each.  A pointer without ``dims`` has one, its addresses.
+        What lies before the start of its dimension everywhere is at the end of the row before: the address
+        ``n*i + n - 1 - j`` of ``(m, n)`` is ``(i, n - 1 - j)``, and not ``(i + 1, -1 - j)``.
         """
         if not self.dims:
             return (self.offset,)
         if any(a.pitch is not None and a.dim < 0 for a in (self.rows, self.cols)):
             return None
-        return coordinates_of(self.offset, self.dims, self.space)
+        parts = coordinates_of(self.offset, self.dims, self.space)
+        if parts is None:
+            return None
+        found = list(parts)
+        for dim in range(len(found) - 1, 0, -1):
+            if any(self.range(end)[1] < 0 for end in self._along(dim, found[dim]).corners(True)):
+                found[dim] = self.space.fold(found[dim] + self.dims[dim])
+                found[dim - 1] = self.space.fold(found[dim - 1] - 1)
+        return tuple(found)
 
     def along(self, dim: int) -> Region:
         """The indices of one dimension as addresses of their own; asked where `coordinates` are known."""
         assert self.coordinates is not None
-        last = len(self.coordinates) - 1
+        return self._along(dim, self.coordinates[dim])
+
+    def _along(self, dim: int, index: Affine) -> Region:
+        last = len(self.dims) - 1
 
         def part(a: Axis) -> Axis:
             goes_on = dim == (last if a.dim < 0 else a.dim)
@@ -108,7 +122,18 @@ class Region:
             return attrs.evolve(a, stride=a.stride if goes_on else 0, dim=-1, pitch=None)
 
         rows, cols = part(self.rows), part(self.cols)
-        return attrs.evolve(self, offset=self.coordinates[dim], rows=rows, cols=cols, dims=())
+        return attrs.evolve(self, offset=index, rows=rows, cols=cols, dims=())
+
+    def corners(self, high: bool) -> Iterator[Affine]:
+        """Expressions of which each bounds all addresses of the same pid and loops, from above or below."""
+
+        def ends(a: Axis) -> list[Affine]:
+            if (a.stride > 0) == high:
+                return [affine((a.extent - 1) * a.step), *((b - 1) * a.step for b in a.upper)]
+            return [affine(0), *(b * a.step for b in a.lower)]
+
+        for row, col in product(ends(self.rows), ends(self.cols)):
+            yield self.offset + row + col
 
     @cached_property
     def key(self) -> tuple[object, ...]:

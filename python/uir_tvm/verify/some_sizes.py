@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph, Loop
+from ..igraph.size_names import follows, value_of
 from ..igraph.space import Size
 from .sized_launch import PID
 
@@ -27,10 +28,26 @@ def some_sizes(graph: IGraph, limit: int = MAX_ELEMENTS) -> list[dict[str, int]]
     found: dict[tuple[int, ...], None] = {}
     for turn in range(max(map(len, values), default=0)):
         for shift in range(len(values)):
-            chosen = tuple(own[(turn + shift * k) % len(own)] for k, own in enumerate(values))
-            if 0 < _elements(graph, dict(zip(names, chosen, strict=True))) <= limit:
+            drawn = [own[(turn + shift * k) % len(own)] for k, own in enumerate(values)]
+            chosen = _of_one_call(graph, dict(zip(names, drawn, strict=True)))
+            if chosen is not None and 0 < _elements(graph, dict(zip(names, chosen, strict=True))) <= limit:
                 found[chosen] = None
     return [dict(zip(names, chosen, strict=True)) for chosen in list(found)[:MAX_CHOICES]]
+
+
+def _of_one_call(graph: IGraph, sizes: dict[str, int]) -> tuple[int, ...] | None:
+    """Sizes of which those that follow from others do; None where one of these has no such value."""
+    free = {name: value for name, value in sizes.items() if not follows(name)}
+    found = []
+    for size in graph.sizes:
+        try:
+            value = value_of(str(size.name), free)
+        except KeyError:
+            value = sizes[str(size.name)]
+        if not size.low <= value <= size.high or value % size.multiple_of:
+            return None
+        found.append(value)
+    return tuple(found)
 
 
 def _elements(graph: IGraph, sizes: dict[str, int]) -> int:

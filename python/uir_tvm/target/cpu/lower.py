@@ -17,7 +17,8 @@ from ...igraph.affine import Affine, var
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...igraph.rounds import MOST_ROUNDS, limited
-from ...igraph.tir_sizes import TIMES, launch_sizes
+from ...igraph.size_names import text_of
+from ...igraph.tir_sizes import launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
 from ...schedule.annotations import LITTLE_WORK_ATTR, VECTOR_ATTR, WORK_PARTS
@@ -305,7 +306,7 @@ def _checks(graph: IGraph, scope: LoopScope) -> Iterator[tirx.Stmt]:
             text += f" and a multiple of {multiple}"
         parts = (
             f"A size is not among those that the kernel `{graph.name}` is compiled for.",
-            str(size.name).replace(TIMES, " * "),
+            text_of(str(size.name)),
             text,
             "",
             "compile for a wider range of sizes",
