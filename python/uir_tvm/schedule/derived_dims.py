@@ -17,6 +17,7 @@ other, a condition says so.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,13 +43,23 @@ _BELOW: dict[type, Any] = {
 
 
 def with_derived_dims(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function with a size for each such dimension; itself where there is none, or no name for one."""
-    while True:
-        dim = next(iter(_derived(func)), None)
-        made = None if dim is None else _DerivedDim(func, dim).function()
-        if made is None:
-            return func
-        func = made
+    """The function with a size for each such dimension; itself where there is none, or no name for one.
+
+    Also where a store might leave its buffer, if each size could have any value.
+    """
+    made: tirx.PrimFunc = func
+    variables: list[Any] = []
+    while (dim := next(iter(_derived(made)), None)) is not None:
+        replaced = _DerivedDim(made, dim)
+        after = replaced.function()
+        if after is None:
+            break
+        made, variables = after, [*variables, replaced.variable]
+    blocks = collect(made.body, SBlock) if variables else []
+    if not blocks or any(not _stays_inside(block, variables) for block in blocks):
+        return func
+    body = structural_map(made.body, (SBlock, lambda block: _guarded(block, variables)))
+    return tirx.PrimFunc(made.params, body, made.ret_type, made.attrs)
 
 
 def _derived(func: tirx.PrimFunc) -> Iterator[Any]:
@@ -83,19 +94,15 @@ class _DerivedDim:
             for buffer in (*params, *allocated)
             if any(map(self._is_it, buffer.shape))
         }
-        self.params = {self.buffers.get(param, param) for param in params}
 
     def function(self) -> tirx.PrimFunc | None:
-        """The function; None where the size has no value, or a store may leave its buffer."""
+        """The function, without conditions; None where the size has no value."""
         sizes = {str(size.name): size for size in sizes_of(self.func).values()}
         own = size_that_follows(self.func, str(self.variable.name), sizes)
         if own is None or str(own.name) in sizes:
             return None
         body = structural_map(self.func.body, [(tvm.ir.Var, self._var), (tirx.For, self._loop)])
         body = structural_map(body, (SBlock, self._block))
-        if any(not self._stays_inside(block) for block in collect(body, SBlock)):
-            return None
-        body = structural_map(body, (SBlock, self._guarded))
         params = [self.buffers.get(param, param) for param in self.func.params]
         made = tirx.PrimFunc(params, body, self.func.ret_type, self.func.attrs)
         given = dict((self.func.attrs or {}).get(SIZES) or {})
@@ -128,46 +135,50 @@ class _DerivedDim:
         allocated = [self.buffers.get(buffer, buffer) for buffer in block.alloc_buffers]
         return with_body(changed(block, iter_vars=iter_vars, alloc_buffers=allocated), block.body)
 
-    # -- conditions -------------------------------------------------------------------------------
-    def _walkers(self, block: SBlock) -> list[Any]:
-        """The block's variables that run up to the size."""
-        return [iv.var for iv in block.iter_vars if structural_equal(iv.dom.extent, self.variable)]
 
-    def _ranges(self, block: SBlock) -> Any:
-        analyzer = tvm.sym.Analyzer()
-        for iv in block.iter_vars:
-            analyzer.bind(iv.var, iv.dom)
-        return analyzer
+def _walkers(block: SBlock, variables: Sequence[Any]) -> list[Any]:
+    """The block's variables that run up to one of these sizes."""
+    return [
+        iv.var
+        for iv in block.iter_vars
+        if isinstance(iv.dom.extent, tvm.ir.Var) and any(iv.dom.extent.same_as(v) for v in variables)
+    ]
 
-    def _stays_inside(self, block: SBlock) -> bool:
-        """Whether what a block stores lies in its buffer, whatever the size is."""
-        walkers, analyzer = self._walkers(block), self._ranges(block)
-        return not any(
-            _missing(store.buffer, store.indices, walkers, analyzer)
-            for store in collect(block.body, tirx.BufferStore)
+
+def _ranges(block: SBlock) -> Any:
+    analyzer = tvm.sym.Analyzer()
+    for iv in block.iter_vars:
+        analyzer.bind(iv.var, iv.dom)
+    return analyzer
+
+
+def _stays_inside(block: SBlock, variables: Sequence[Any]) -> bool:
+    """Whether what a block stores lies in its buffer, whatever the sizes are."""
+    walkers, analyzer = _walkers(block, variables), _ranges(block)
+    stores = collect(block.body, tirx.BufferStore)
+    return not any(_missing(store.buffer, store.indices, walkers, analyzer) for store in stores)
+
+
+def _guarded(block: SBlock, variables: Sequence[Any]) -> SBlock:
+    """The block with conditions where it reads beyond what is known of the sizes."""
+    walkers, analyzer = _walkers(block, variables), _ranges(block)
+    found: list[tuple[Any, list[Any]]] = []
+    for store in collect(block.body, tirx.BufferStore) if walkers else ():
+        for load, known in _loads(store.value, ()):
+            missing = _missing(load.source, load.indices, walkers, analyzer)
+            left = [condition for condition in missing if not _implied(condition, known, analyzer)]
+            if left:
+                found.append((load, left))
+
+    def guarded(load: TensorLoad) -> Any:
+        conditions = next((c for other, c in found if structural_equal(other, load)), None)
+        if conditions is None:
+            return load
+        return tirx.if_then_else(
+            functools.reduce(tirx.And, conditions), load, tirx.const(0, str(load.source.dtype))
         )
 
-    def _guarded(self, block: SBlock) -> SBlock:
-        """The block with conditions where it reads beyond what is known of the size."""
-        walkers, analyzer = self._walkers(block), self._ranges(block)
-        found: list[tuple[Any, list[Any]]] = []
-        for store in collect(block.body, tirx.BufferStore) if walkers else ():
-            for load, known in _loads(store.value, ()):
-                missing = _missing(load.source, load.indices, walkers, analyzer)
-                left = [condition for condition in missing if not _implied(condition, known, analyzer)]
-                if left:
-                    found.append((load, left))
-
-        def guarded(load: TensorLoad) -> Any:
-            conditions = next((c for other, c in found if structural_equal(other, load)), None)
-            if conditions is None:
-                return load
-            joined = conditions[0]
-            for condition in conditions[1:]:
-                joined = tirx.And(joined, condition)
-            return tirx.if_then_else(joined, load, tirx.const(0, str(load.source.dtype)))
-
-        return with_body(block, structural_map(block.body, (TensorLoad, guarded))) if found else block
+    return with_body(block, structural_map(block.body, (TensorLoad, guarded))) if found else block
 
 
 def _missing(buffer: Any, indices: Sequence[Any], walkers: list[Any], analyzer: Any) -> list[Any]:
