@@ -53,12 +53,15 @@ def _greatest_of_windows(x: Any) -> Any:
 
 def _convolution(x: Any, w: Any) -> Any:
     wide = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
-    h, v = x.shape[2:]
-    return sum(
-        np.einsum("nchw,oc->nohw", wide[:, :, i : i + h, j : j + v], w[:, :, i, j])
-        for i in range(3)
-        for j in range(3)
-    )
+    high, broad = w.shape[2:]
+    h, v = (size + 1 - taken for size, taken in zip(wide.shape[2:], (high, broad), strict=True))
+    if h < 0 or v < 0:
+        raise ValueError("a window is larger than the image")
+    found = np.zeros((x.shape[0], w.shape[0], h, v))
+    for i in range(high):
+        for j in range(broad):
+            found += np.einsum("nchw,oc->nohw", wide[:, :, i : i + h, j : j + v], w[:, :, i, j])
+    return found
 
 
 def _of_corpus() -> dict[str, Callable[[], Example]]:

@@ -19,6 +19,7 @@ NAMED = {
     "n_plus_3_minus_c": N + 3 - C,
     "n_minus_1_over_2_plus_1": (N - 1) // 2 + 1,
     "n_by_5_plus_c": N * 5 + C,
+    "n_over_2_from_60": 60 - N // 2,
 }
 
 
@@ -37,7 +38,7 @@ def test_what_no_name_says_has_none() -> None:
 @given(n=st.integers(0, 99), c=st.integers(0, 9))
 def test_readers_of_a_name_agree(n: int, c: int) -> None:
     numbers = {"n": n, "c": c}
-    wanted = [n // 2, n + 3, n + 3 - c, (n - 1) // 2 + 1, 5 * n + c]
+    wanted = [n // 2, n + 3, n + 3 - c, (n - 1) // 2 + 1, 5 * n + c, 60 - n // 2]
     assert list(sizes_at(NAMED, numbers).values()) == wanted
     assert [value_of(name, {"n": var("n"), "c": var("c")}).evaluate(numbers) for name in NAMED] == wanted
     assert [eval(text_of(name), {}, numbers) for name in NAMED] == wanted

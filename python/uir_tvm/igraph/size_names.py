@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes that follow from others, and their names, which say how.
 
-``n_times_m`` is a product of sizes.  ``n_over_2`` is the whole of n/2, ``k_plus_3_minus_c`` is ``k + 3 - c``,
-and ``n_minus_1_over_2_plus_1`` is ``(n - 1) // 2 + 1``: steps from the left, by numbers or sizes.  A launch
-computes them from the sizes of its tensors' shapes.
+``n_times_m`` is a product of sizes.  ``n_over_2`` is the whole of n/2, ``k_plus_3_minus_c`` is
+``k + 3 - c``, ``n_minus_1_over_2_plus_1`` is ``(n - 1) // 2 + 1``, ``n_from_12`` is ``12 - n``: steps from
+the left, by numbers or sizes.  A launch computes them from the sizes of its tensors' shapes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "minus": operator.sub,
     "by": operator.mul,
     "over": operator.floordiv,
+    "from": lambda one, other: other - one,
 }
 _SIGNS = {"plus": "+", "minus": "-", "by": "*", "over": "//"}
 _WORD = re.compile(f"_({'|'.join(_STEPS)})_")
@@ -90,6 +91,9 @@ def _factor_text(name: str, told: Callable[[str], str]) -> str:
     text = told(first)
     for word, operand in zip(rest[::2], rest[1::2], strict=True):
         text = text if text.isidentifier() or word in ("plus", "minus") else f"({text})"
+        if word == "from":
+            text = f"{operand_text(operand)} - {text}"
+            continue
         text = f"{text} {_SIGNS[word]} {operand_text(operand)}"
     return text
 
@@ -121,6 +125,9 @@ def name_of(expr: Any) -> str | None:
 def _written(expr: Any) -> str | None:
     if isinstance(expr, tvm.ir.Var):
         return str(expr.name)
+    if isinstance(expr, tirx.Sub) and isinstance(expr.a, tirx.IntImm) and int(expr.a) >= 0:
+        taken = _written(expr.b)
+        return None if taken is None else f"{taken}_from_{int(expr.a)}"
     for kind, word, opposite in (
         (tirx.Add, "plus", "minus"),
         (tirx.Sub, "minus", "plus"),
