@@ -35,7 +35,8 @@ the sizes of each call then (in a model), or left to TVM's own lowering, which t
 
 `tests/conformance/test_symbolic.py` holds the table to the code: a sample in each run of the suite, all of it
 in the campaign. Where there are no rows, the all-open forms of `layer norm` and `variance` on uir-bang read a
-scalar that no row wrote; nothing comes of it. `python scripts/sweep_open_axes.py --write` makes it anew.
+scalar that no row wrote, and so does the convolution where its windows have no columns; nothing comes of it.
+`python scripts/sweep_open_axes.py --write` makes it anew.
 """
 
 
