@@ -81,6 +81,11 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, -1) @ v
 
 
+def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The same, each query on the keys up to its own place."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def group_norm_silu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """silu(group_norm(x)) with 32 groups."""
     return F.silu(F.group_norm(x, 32, weight, bias))
@@ -113,6 +118,9 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("swiglu 512x11008", swiglu, ((512, 11008), (512, 11008))),
     Operator("rotary 32x512x128", rotary, ((32, 512, 128), (512, 128), (512, 128))),
     Operator("attention 12x512x64", attention, ((1, 12, 512, 64),) * 3),
+    Operator("causal attention 12x512x64", causal_attention, ((1, 12, 512, 64),) * 3),
+    Operator("attention 32x2048x128", attention, ((1, 32, 2048, 128),) * 3),
+    Operator("causal attention 32x2048x128", causal_attention, ((1, 32, 2048, 128),) * 3),
     Operator("rotary 8x16x512x64", rotary, ((8, 16, 512, 64), (512, 64), (512, 64))),
     Operator("transpose 4096x4096", lambda x: x.t().contiguous(), ((4096, 4096),)),
     Operator("head transpose 8x512x16x64", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 512, 16, 64),)),

@@ -12,8 +12,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,6 +22,7 @@
 #include "library/kernel.h"
 #include "library/parallel.h"
 #include "library/quantized_layout.h"
+#include "library/tile_attention.h"
 
 namespace uir::library {
 namespace {
@@ -34,14 +35,6 @@ constexpr int kAhead = 16;
 constexpr int64_t kTaskRows = 192, kTurnedRows = 24;
 //! What one more thread must save to pay, in multiply-adds of rows by keys by numbers of a head.
 constexpr double kWorthProducts = 150e3;
-
-/*! One query: keys outside of [begin, end) are closed to it. */
-struct AttentionRow {
-  const float* query;
-  const char* mask;
-  char* out;
-  int64_t begin, end;
-};
 
 /*! A few rows and a block of keys and values of their head, and what is summed of them so far. */
 struct AttentionTile {
@@ -121,12 +114,6 @@ std::pair<int64_t, int64_t> OpenKeys(DType type, const char* mask, int64_t keys)
   return OpenKeys(reinterpret_cast<const uint16_t*>(mask), closed, keys);
 }
 
-/*! One head of keys, and all rows that read it. */
-struct Unit {
-  const char *keys, *values;
-  std::vector<AttentionRow> rows;
-};
-
 /*! What is summed of some rows over some keys. */
 struct Sums {
   std::vector<float> peaks, totals, sums;
@@ -141,8 +128,9 @@ class Run {
 
   void Go(int threads) {
     const auto rows = static_cast<int64_t>(units_[0].rows.size());
+    if (InFloat32() && TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
     int64_t begin = attrs_.n, end = 0;
-    for (const Unit& unit : units_) {
+    for (const AttentionUnit& unit : units_) {
       for (const AttentionRow& row : unit.rows) begin = std::min(begin, row.begin), end = std::max(end, row.end);
     }
     const int64_t open = std::max<int64_t>(end - begin, 0), chunk = std::min(kTaskRows, RoundUp(rows, kTileRows));
@@ -155,6 +143,12 @@ class Run {
   }
 
  private:
+  /*! Whether all but the queries, which are widened, are float32. */
+  bool InFloat32() const {
+    const DType all[] = {data_.key.type, data_.value.type, data_.mask.type, data_.out.type};
+    return std::all_of(std::begin(all), std::end(all), [](DType type) { return type == DType::kF32; });
+  }
+
   //! Batch axes along which keys stay the same give a unit more rows; each of the others gives more units.
   void MakeUnits() {
     const size_t rank = attrs_.batch.size();
@@ -181,7 +175,7 @@ class Run {
     std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
     int64_t open_at = -1;
     walk(false, 0, walk, [&] {
-      Unit unit{data_.key.at(at(attrs_.key, index)), data_.value.at(at(attrs_.value, index)), {}};
+      AttentionUnit unit{data_.key.at(at(attrs_.key, index)), data_.value.at(at(attrs_.value, index)), {}};
       walk(true, 0, walk, [&] {
         const int64_t query = at(attrs_.query, index), out = at(attrs_.out, index), mask = at(attrs_.mask, index);
         if (data_.mask.data && (open.empty() || mask != open_at)) {
@@ -198,9 +192,12 @@ class Run {
             ToFloats(data_.query.type, given, attrs_.d, wide);
             made.query = wide, wide += attrs_.d;
           }
+          if (attrs_.first) made.begin = std::clamp(row + *attrs_.first, int64_t{0}, attrs_.n);
+          if (attrs_.last) made.end = std::clamp(row + *attrs_.last + 1, made.begin, attrs_.n);
           if (data_.mask.data) {
             made.mask = data_.mask.at(mask + row * attrs_.mask.strides[rank]);
-            std::tie(made.begin, made.end) = open[row];
+            made.begin = std::max(made.begin, open[row].first);
+            made.end = std::max(made.begin, std::min(made.end, open[row].second));
           }
           unit.rows.push_back(made);
         }
@@ -210,7 +207,7 @@ class Run {
   }
 
   /*! The keys of [begin, end) for rows of a unit. */
-  void Sum(const Unit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
+  void Sum(const AttentionUnit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
     const size_t rank = attrs_.batch.size();
     const int64_t d = attrs_.d, e = attrs_.e, key_row = attrs_.key.strides[rank],
                   value_row = attrs_.value.strides[rank];
@@ -284,7 +281,7 @@ class Run {
     ParallelRun(tasks, [&](int task) {
       for (int64_t number = chunks - 1 - task; number >= 0; number -= tasks) {  // the longest rows first
         const int64_t of_unit = chunks / static_cast<int64_t>(units_.size()), row = number % of_unit * chunk;
-        const Unit& unit = units_[number / of_unit];
+        const AttentionUnit& unit = units_[number / of_unit];
         const int64_t rows = std::min(chunk, static_cast<int64_t>(unit.rows.size()) - row);
         int64_t begin = attrs_.n, end = 0;
         for (int64_t r = row; r < row + rows; ++r) {
@@ -303,7 +300,7 @@ class Run {
     std::vector<std::vector<Sums>> parts(tasks);
     ParallelRun(tasks, [&](int task) {
       const Range keys = Part(open, kKeys, tasks, task);
-      for (const Unit& unit : units_) {
+      for (const AttentionUnit& unit : units_) {
         parts[task].emplace_back(rows, attrs_.e);
         Sum(unit, 0, rows, begin + keys.begin, begin + keys.begin + keys.size, &parts[task].back());
       }
@@ -332,7 +329,7 @@ class Run {
   const AttentionData& data_;
   const BlocksByType& blocks_ = Best();
   std::vector<float> queries_;  // widened
-  std::vector<Unit> units_;
+  std::vector<AttentionUnit> units_;
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over keys of which a mask opens some: what it closes at the beginning and at the end is not read.
+// Attention over keys of which a mask or a band opens some: what they close at the beginning and at the end is not
+// read.
 #pragma once
+
+#include <vector>
 
 #include "library/attrs.h"
 #include "library/dtype.h"
@@ -21,6 +24,20 @@ struct Typed {
 struct AttentionData {
   Typed<const char> query, key, value, mask;
   Typed<char> out;
+};
+
+/*! One query: keys outside of [begin, end) are closed to it. */
+struct AttentionRow {
+  const float* query;
+  const char* mask;
+  char* out;
+  int64_t begin, end;
+};
+
+/*! One head of keys, and all rows that read it. */
+struct AttentionUnit {
+  const char *keys, *values;
+  std::vector<AttentionRow> rows;
 };
 
 /*! Rows of queries in one pass over their keys; sums are float32. */

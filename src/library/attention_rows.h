@@ -127,7 +127,9 @@ inline float Weigh(const AttentionTile& tile, const AttentionRow& row, int64_t f
       GetAs(tile.mask_type, row.mask, first + j, count - j, other);
       x += other;
     }
-    for (int64_t lane = count - j; lane < kLanes; ++lane) x[lane] = lowest;
+    const int64_t open = std::min(count, row.end - first) - j;
+    for (int64_t lane = std::max<int64_t>(open, 0); lane < kLanes; ++lane) x[lane] = lowest;
+    for (int64_t lane = std::min<int64_t>(row.begin - first - j, kLanes) - 1; lane >= 0; --lane) x[lane] = lowest;
     *reinterpret_cast<Unaligned*>(scores + j) = x;
     most = x > most || x != x ? x : most;
   }

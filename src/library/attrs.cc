@@ -29,6 +29,12 @@ class Fields {
 
   int64_t Int(const char* name) const { return ToInt(Get(name), name); }
 
+  /*! null: there is none. */
+  std::optional<int64_t> MaybeInt(const char* name) const {
+    const json::Value value = Get(name);
+    return value == nullptr ? std::nullopt : std::optional<int64_t>(ToInt(value, name));
+  }
+
   bool Flag(const char* name) const {
     auto value = Get(name).as<bool>();
     if (!value) Fail(name, "must be true or false");
@@ -264,6 +270,8 @@ AttentionAttrs AttentionAttrs::Parse(const std::string& text) {
   out.scale = fields.Number("scale");
   out.masked = fields.Flag("masked");
   out.safe = fields.Flag("safe");
+  out.first = fields.MaybeInt("first");
+  out.last = fields.MaybeInt("last");
   const size_t rank = out.batch.size() + 2;
   for (auto [name, view, columns] :
        {std::tuple{"query", &out.query, out.d}, std::tuple{"key", &out.key, out.d},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ struct AttentionAttrs {
   int64_t m = 0, n = 0, d = 0, e = 0;
   OperandView query, key, value, mask, out;
   double scale = 1.0;
-  bool masked = false, safe = false;  // safe: a row without an open key is zeros
+  bool masked = false, safe = false;   // safe: a row without an open key is zeros
+  std::optional<int64_t> first, last;  // open keys of row i, from i + first to i + last
 
   static AttentionAttrs Parse(const std::string& text);
   bool empty() const {

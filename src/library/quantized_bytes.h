@@ -111,7 +111,7 @@ void ByteRows(const Panels& panels, const Operands& at, const ByteRow* x, int64_
         }
       }
     }
-    for (int r = 0; r < kRows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+    for (int r = 0; r < kRows; ++r) Store<kVectors>(panels.attrs, at, row + r, block * kBlock, sums[r]);
   }
 }
 

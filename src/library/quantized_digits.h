@@ -88,7 +88,7 @@ void DigitRows(const Panels& panels, const Operands& at, const Digits* digits, i
         if (panels.shifted) sums[r][0] += shift[0] * digits[r].totals[number];
       }
     }
-    for (int r = 0; r < kRows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+    for (int r = 0; r < kRows; ++r) Store<kVectors>(panels.attrs, at, row + r, block * kBlock, sums[r]);
   }
 }
 

@@ -2,7 +2,7 @@
 // What products with a weight of few bits share, for vectors of kLanes floats. No guard: quantized_matmul.cc includes
 // this for every width, each in a namespace and for instructions of its own; UIR_VECTORS has their bits, 0 for any.
 
-#include "library/vector_math.h"
+#include "library/vector_epilogue.h"
 //
 #include "library/half_vectors.h"
 
@@ -61,76 +61,5 @@ UIR_INLINE void GroupOf(const Panels& panels, const char* group, float zero, Vec
     for (int v = 0; v < kVectors; ++v) shift[v] -= zero * scale[v];
   } else {
     for (int v = 0; v < kVectors; ++v) shift[v] = -zero * scale[v];
-  }
-}
-
-UIR_INLINE void Silu(Vector& x) {
-  Vector gate = x;
-  Sigmoid(gate);
-  x *= gate;
-}
-
-UIR_INLINE void Gelu(Vector& x) {
-  Vector inner = 0.79788456080286535588f * (x + 0.044715f * x * x * x);
-  Tanh(inner);
-  x = 0.5f * x * (1.0f + inner);
-}
-
-UIR_INLINE void Activated(const Epilogue& epilogue, Vector& x) {
-  switch (epilogue.activation) {
-    case Activation::kNone:
-      return;
-    case Activation::kRelu:
-      x = x < 0.0f ? Vector{} : x;  // keeps NaN
-      return;
-    case Activation::kSilu:
-      return Silu(x);
-    case Activation::kGeluTanh:
-      return Gelu(x);
-    case Activation::kTanh:
-      return Tanh(x);
-    case Activation::kSigmoid:
-      return Sigmoid(x);
-    case Activation::kGeluErf:
-    case Activation::kLeakyRelu:
-    case Activation::kClip:
-    case Activation::kHardSigmoid:
-    case Activation::kHardSwish:
-      for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(epilogue, static_cast<float>(x[lane]));
-      return;
-  }
-}
-
-/*! The epilogue of a row of a block, and its store. */
-UIR_INLINE void Store(const Panels& panels, const Operands& at, int64_t row, int64_t first, const Vector* sums) {
-  const Epilogue& epilogue = panels.attrs.epilogue;
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t column = first + v * kLanes, count = panels.attrs.n - column;
-    if (count <= 0) return;
-    const int64_t place = row * at.out_row + column * at.out_column;
-    Vector x = sums[v] * static_cast<float>(epilogue.alpha), other = {};
-    if (at.bias) {
-      Get(other, at.bias + column, count);
-      x += other;
-    }
-    if (at.residual) {
-      if (at.out_column == 1) {
-        Get(other, at.residual + place, count);
-      } else {
-        for (int64_t lane = 0; lane < std::min<int64_t>(count, kLanes); ++lane) {
-          other[lane] = at.residual[place + lane * at.out_column];
-        }
-      }
-    }
-    if (epilogue.residual == Residual::kBeforeActivation) x += other;
-    Activated(epilogue, x);
-    if (epilogue.residual == Residual::kAfterActivation) x += other;
-    if (at.out_column == 1) {
-      Put(at.out + place, x, count);
-    } else {
-      for (int64_t lane = 0; lane < std::min<int64_t>(count, kLanes); ++lane) {
-        at.out[place + lane * at.out_column] = x[lane];
-      }
-    }
   }
 }

@@ -55,7 +55,7 @@ void OneRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Rang
         sums[0][v] += shift[v] * at.totals[number];
       }
     }
-    Store(panels, at, row, block * kBlock, sums[0]);
+    Store<kVectors>(panels.attrs, at, row, block * kBlock, sums[0]);
   }
 }
 
@@ -75,7 +75,7 @@ void SomeRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
         Multiply<kRows, kBits, 0>(words, scale, shift, x, sums);
       }
     }
-    for (int64_t r = 0; r < rows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+    for (int64_t r = 0; r < rows; ++r) Store<kVectors>(panels.attrs, at, row + r, block * kBlock, sums[r]);
   }
 }
 

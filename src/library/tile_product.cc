@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library/tile_product.h"
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define UIR_TILES 1
+#ifdef UIR_TILES
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -22,8 +21,13 @@ namespace uir::library {
 #ifdef UIR_TILES
 namespace {
 
-/*! Rows of a tile, numbers of one of its rows, bytes of a tile. */
-constexpr int kSide = 16, kDepth = 32, kTileBytes = 1024;
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c,amx-tile,amx-bf16")
+#define UIR_VECTORS 512
+namespace tiles {
+constexpr int kLanes = 16;
+#include "library/quantized_panels.h"
+#include "library/tile_pieces.h"
 
 /*! Rows of x in pieces: [piece][tile of rows][step][kSide][kDepth], zeros beyond the rows and beyond k. */
 struct TiledRows {
@@ -34,50 +38,28 @@ struct TiledRows {
   char* at(int piece, int64_t row_tile) const { return tiles + (piece * row_tiles() + row_tile) * steps * kTileBytes; }
 };
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c,amx-tile,amx-bf16")
-#define UIR_VECTORS 512
-namespace tiles {
-constexpr int kLanes = 16;
-#include "library/quantized_panels.h"
-
-typedef uint16_t Halves __attribute__((vector_size(32)));
-typedef Halves UnalignedHalves __attribute__((aligned(1)));
-
 UIR_INLINE float SumOfAll(const Vector& x) {
   float sum = 0.0f;
   for (int lane = 0; lane < kLanes; ++lane) sum += x[lane];
   return sum;
 }
 
-//! The 8 bits of a number that count most, to nearest; what is left goes on.
-UIR_INLINE Bits Piece(Vector& x) {
-  const Bits bits = reinterpret_cast<Bits>(x);
-  const Bits piece = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
-  x -= reinterpret_cast<Vector>(piece);
-  return piece;
-}
-
 /*! A row of x, of which a tile has the row number `row`; false where it has no pieces. */
 template <int kPieces>
 bool MakeRow(const float* x, int64_t k, const TiledRows& to, int64_t row) {
-  Vector most = {}, odd = {};
+  Spread spread;
   char* here[kPieces];
   for (int piece = 0; piece < kPieces; ++piece) here[piece] = to.at(piece, row / kSide) + row % kSide * kDepth * 2;
   for (int64_t at = 0; at < to.steps * kDepth; at += kLanes) {
     Vector some = {};
     if (at < k) Get(some, x + at, k - at);
-    const Vector magnitude = some < 0.0f ? -some : some;
-    most = magnitude > most ? magnitude : most;
-    odd += some * 0.0f;  // NaN where a number is none
+    spread.Add(some);
     for (int piece = 0; piece < kPieces; ++piece) {
       const Halves halves = __builtin_convertvector(Piece(some) >> 16, Halves);
       *reinterpret_cast<UnalignedHalves*>(here[piece] + at / kDepth * kTileBytes + at % kDepth * 2) = halves;
     }
   }
-  float largest = 0.0f, none = 0.0f;
-  for (int lane = 0; lane < kLanes; ++lane) largest = std::max<float>(largest, most[lane]), none += odd[lane];
-  return largest < 0x1p100f && none == none && !(largest < 0x1p-80f && largest > 0.0f);
+  return spread.HasPieces(-80, 100);
 }
 
 /*! The numbers of two k in pieces, side by side. */
@@ -144,33 +126,13 @@ bool Unpack(const Panels& panels, int64_t block, int64_t steps, char* to) {
   return true;
 }
 
-/*! Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 blocks of the weight. */
 template <int kPieces>
 UIR_INLINE void Multiply(const TiledRows& x, int64_t row_tile, bool two, const char* weight, char* sums) {
-  const int64_t next = x.steps * kTileBytes, block = kPieces * next;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (int64_t step = 0; step < x.steps; ++step) {
-#pragma GCC unroll 3
-    for (int i = 0; i < kPieces; ++i) {
-      const char* rows = x.at(i, row_tile) + step * kTileBytes;
-      _tile_loadd(4, rows, 64);
-      if (two) _tile_loadd(5, rows + next, 64);
-#pragma GCC unroll 3
-      for (int j = 0; j < kPieces - i; ++j) {
-        const char* columns = weight + j * next + step * kTileBytes;
-        _tile_loadd(6, columns, 64);
-        _tile_loadd(7, columns + block, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        if (two) {
-          _tile_dpbf16ps(2, 5, 6);
-          _tile_dpbf16ps(3, 5, 7);
-        }
-      }
-    }
+  const int64_t next = x.steps * kTileBytes;
+  ZeroSums();
+  for (int64_t at = 0; at < next; at += kTileBytes) {
+    AddProducts<kPieces>({x.at(0, row_tile) + at, x.row_tiles() * next, next}, two,
+                         {weight + at, next, kPieces * next});
   }
   _tile_stored(0, sums, 64);
   _tile_stored(1, sums + kTileBytes, 64);
@@ -181,12 +143,7 @@ UIR_INLINE void Multiply(const TiledRows& x, int64_t row_tile, bool two, const c
 template <int kBits, int kPieces>
 bool Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range blocks) {
   bool all = true;
-  struct alignas(64) {
-    uint8_t palette = 1, start = 0, none[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  _tile_loadconfig(&config);
+  const Tiles tiles;
   alignas(64) float sums[4][kSide][kSide];
   const int64_t block_bytes = kPieces * x.steps * kTileBytes;
   char* weight = ThreadScratch(2, 2 * block_bytes);
@@ -201,12 +158,11 @@ bool Blocks(const Panels& panels, const Operands& to, const TiledRows& x, Range 
         const int64_t at = row - row_tile * kSide;
         for (int64_t b = 0; b < count; ++b) {
           const Vector sum = *reinterpret_cast<const Vector*>(sums[at / kSide * 2 + b][at % kSide]);
-          Store(panels, to, row, (block + b) * kBlock, &sum);
+          Store<kVectors>(panels.attrs, to, row, (block + b) * kBlock, &sum);
         }
       }
     }
   }
-  _tile_release();
   return all;
 }
 
@@ -220,15 +176,15 @@ constexpr bool (*BlocksOf(int kind))(const Panels&, const Operands&, const Tiled
 
 template <int kPieces>
 bool Run(const Panels& panels, const Operands& to, const float* x, int64_t row_stride, int64_t rows, int tasks) {
-  TiledRows made{nullptr, rows, CeilDiv(panels.attrs.k, kDepth)};
-  made.tiles = ThreadScratch(0, kPieces * made.row_tiles() * made.steps * kTileBytes);
-  const int64_t last = made.row_tiles() - 1, beyond = rows - last * kSide;
-  for (int piece = 0; piece < kPieces && beyond < kSide; ++piece) {
-    std::memset(made.at(piece, last), 0, made.steps * kTileBytes);
+  tiles::TiledRows made{nullptr, rows, CeilDiv(panels.attrs.k, tiles::kDepth)};
+  made.tiles = ThreadScratch(0, kPieces * made.row_tiles() * made.steps * tiles::kTileBytes);
+  const int64_t last = made.row_tiles() - 1, beyond = rows - last * tiles::kSide;
+  for (int piece = 0; piece < kPieces && beyond < tiles::kSide; ++piece) {
+    std::memset(made.at(piece, last), 0, made.steps * tiles::kTileBytes);
   }
   std::atomic<bool> all{true};
   ParallelRun(tasks, [&](int task) {
-    const Range part = Part(rows, kSide, tasks, task);
+    const Range part = Part(rows, tiles::kSide, tasks, task);
     for (int64_t row = part.begin; row < part.begin + part.size; ++row) {
       if (!tiles::MakeRow<kPieces>(x + row * row_stride, panels.attrs.k, made, row)) all = false;
     }

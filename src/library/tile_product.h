@@ -6,6 +6,10 @@
 #include "library/parallel.h"
 #include "library/quantized_layout.h"
 
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define UIR_TILES 1
+#endif
+
 namespace uir::library {
 
 /*! Rows from which on tiles pay. */

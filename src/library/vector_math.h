@@ -56,6 +56,23 @@ UIR_INLINE void Tanh(Vector& x) {
   x = a < 0.625f ? small : reinterpret_cast<Vector>(signed_large);
 }
 
+//! erf within 4 ulp: 2 n d / (n^2 + d^2) of polynomials n and d, as kernels of ours compute it
+//! (target/cpu/vector_math/saturating.py); NaN for NaN.
+UIR_INLINE void Erf(Vector& x) {
+  x = x > 4.0f ? Vector{} + 4.0f : x;
+  x = x < -4.0f ? Vector{} - 4.0f : x;
+  const Vector t = x * x;
+  Vector n = t * -2.495304670446785e-06f + 0.0005166563205420971f;
+  n = n * t + 0.010272825136780739f;
+  n = n * t + 0.08811889588832855f;
+  n = (n * t + 0.49376875162124634f) * x;
+  Vector d = t * 2.2404918126994744e-05f + 0.002948824083432555f;
+  d = d * t + 0.034461092203855515f;
+  d = d * t + 0.16933535039424896f;
+  d = d * t + 0.8751823306083679f;
+  x = 2.0f * n * d / (n * n + d * d);
+}
+
 /*! Up to a vector of floats; lanes beyond `count` are 0, or stay unwritten. */
 UIR_INLINE void Get(Vector& to, const float* from, int64_t count) {
   if (count >= kLanes) {

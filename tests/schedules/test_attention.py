@@ -48,7 +48,9 @@ MODELS = {
     "bang": hardware.get("mlu370-x8", "bang"),
 }
 ASCEND = hardware.get("910b2", "ascend")
-FUSING = attrs.evolve(CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256))
+FUSING = attrs.evolve(
+    CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256), tiled_attention=None
+)
 
 
 def kernel(

@@ -28,6 +28,8 @@ EXTENSIONS = {
     "fullfp16": "asimdhp",
     "sve": "sve",
 }
+#: The same of extensions that only a library of ours uses, which asks the CPU itself.
+LIBRARY_EXTENSIONS = {"amx-bf16": "amx_bf16"}
 
 
 def used_by(target: tvm.target.Target) -> list[str]:
@@ -40,3 +42,15 @@ def missing(extensions: Iterable[str]) -> list[str]:
     """Those of ``extensions`` that this machine has not; none where it does not tell its flags."""
     flags = host_cpu.cpu_flags()
     return [e for e in extensions if flags and EXTENSIONS.get(e, e) not in flags]
+
+
+def reached_by(extension: str, target: tvm.target.Target) -> bool:
+    """Whether a library on a target's CPU has one of `LIBRARY_EXTENSIONS`: LLVM says so, or it is this CPU.
+
+    LLVM takes a CPU by its model for an older one that lacks what it does not expect there.
+    """
+    codegen = tvm.target.codegen
+    if codegen.target_has_features(extension, target):
+        return True
+    here = str(target.attrs.get("mcpu", "")) == codegen.llvm_get_system_cpu() and "mattr" not in target.attrs
+    return here and LIBRARY_EXTENSIONS[extension] in host_cpu.cpu_flags()

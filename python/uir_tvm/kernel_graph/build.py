@@ -29,11 +29,11 @@ from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
-from .kept_attention import attention_call, match_kept_attention
 from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
 from .kernel_maker import SPECIALIZED, KernelMaker
 from .legalize import lowering_for
+from .library_attention import attention_call, match_attention
 from .library_call import kind_of_call, library_call
 from .library_match import match_library
 from .merge import Kernel, interface, signature
@@ -220,7 +220,7 @@ def grouped(
     keep_zeros(program, fast_math)
     place(program)
     keep_state(program)
-    match_kept_attention(program, table)
+    match_attention(program, table)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, op_count, unfused, faults)

@@ -18,7 +18,8 @@ class AttentionAttrs(OpenAttrs):
     """``(query, key, value, [mask]) -> out``: softmax(scale * query @ key^T + mask) @ value, in float32.
 
     Tensors are of float32, float16 or bfloat16, each of a type of its own, keys and values of the same.
-    Where the mask is -inf at the beginning or at the end of a row, keys and values are not read.
+    Where the mask is -inf at the beginning or at the end of a row, keys and values are not read; nor are
+    those that the band closes.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ class AttentionAttrs(OpenAttrs):
     masked : bool
     safe : bool
         Whether a row without an open key gives zeros; else it gives NaN.
+    first, last : int, optional
+        The band: key j is open to query i where ``first <= j - i <= last``; None is no bound.
     """
 
     batch: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, default=(), validator=_SIZE)
@@ -47,6 +50,8 @@ class AttentionAttrs(OpenAttrs):
     scale: float = 1.0
     masked: bool = False
     safe: bool = False
+    first: int | None = None
+    last: int | None = None
 
     @classmethod
     def from_json(cls, text: str) -> AttentionAttrs:

@@ -10,6 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from ..errors import TargetError
+from ..hardware.instructions import reached_by
 from ..options import ACTIVATIONS
 from ..target_facts import Facts, kind_of
 from .reference import activation_name
@@ -41,6 +42,26 @@ class AttentionLimits:
 
 
 @attrs.frozen
+class TiledAttention:
+    """Which attentions a library computes sooner than a kernel of ours (`kernel_graph.library_attention`).
+
+    Attributes
+    ----------
+    feature : str
+        Of the CPU, as LLVM calls it, with whose instructions.
+    min_rows, min_keys : int
+        Fewest queries of a head, and fewest keys.
+    dtypes : frozenset of str
+        Element types of all tensors.
+    """
+
+    feature: str
+    min_rows: int
+    min_keys: int
+    dtypes: frozenset[str] = frozenset({"float32"})
+
+
+@attrs.frozen
 class LibraryTable:
     """What the library of one target computes.
 
@@ -65,6 +86,8 @@ class LibraryTable:
         What of attention is one kernel; None: two products and a softmax, each by itself.
     constants : mapping
         As `features`, of products whose second operand is a constant matrix.
+    tiled_attention : TiledAttention, optional
+        What of attention the library computes sooner than one kernel; None: nothing.
     widened : mapping
         Operator -> narrow element types that it computes in float32 sooner than a kernel of ours would
         compute them as they are; not where it takes them itself.
@@ -107,6 +130,7 @@ class LibraryTable:
     epilogues: tuple[tuple[str, ...], ...]
     attention: AttentionLimits | None = None
     narrow: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    tiled_attention: TiledAttention | None = None
     features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     constants: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     widened: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
@@ -140,8 +164,10 @@ class LibraryTable:
             {key: name for key, name in of.items() if has(name, target)}
             for of in (self.features, self.constants)
         ]
-        same = found == [self.features, self.constants]
-        return self if same else attrs.evolve(self, features=found[0], constants=found[1])
+        tiled = self.tiled_attention
+        if tiled is not None and not reached_by(tiled.feature, target):
+            tiled = None
+        return attrs.evolve(self, features=found[0], constants=found[1], tiled_attention=tiled)
 
     def reading(self, activation: str) -> LibraryTable:
         """The table for models whose activations are read so (`CompileOptions.activation`).

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from ...library.library_tables import AttentionLimits, LibraryTable
+from ...library.library_tables import AttentionLimits, LibraryTable, TiledAttention
 
 #: What widens float16 in registers: weights of products are read as they are.
 F16 = "f16c"
 #: oneDNN multiplies bfloat16 with these instructions; without them, and float16 on CPUs without AVX512-FP16,
 #: it widens elements one by one, which kernels of ours do faster while they multiply.
 BF16 = "avx512bf16"
+
+#: With these, products of float32 in pieces of 8 bits run at 2.7 times the rate of vectors' multiply-adds.
+TILES = "amx-bf16"
 
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
 #: larger heads a tile's queries leave the first-level cache.
@@ -42,6 +45,7 @@ TABLE = LibraryTable(
     attention=AttentionLimits(
         dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128, narrow_rows=16
     ),
+    tiled_attention=TiledAttention(TILES, min_rows=16, min_keys=16),
     adjustable=True,
     channels_last=True,
     rounds=True,

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention over keys that are state is the library's; other attentions stay kernels."""
+"""Attention over keys that are state, and of many rows where its CPU has tiles, is the library's."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import torch
+import tvm
 import uir_tvm
+from uir_tvm.frontend import from_torch
+from uir_tvm.kernel_graph.build import build_with
+from uir_tvm.kernel_graph.nodes import LibraryOp
+from uir_tvm.library.library_tables import library_of
 from uir_tvm.options import CompileOptions
 
 
@@ -59,3 +65,38 @@ def test_results_and_who_computes_them(form: str, library: int) -> None:
     report = exe.specialized(x, places).report()
     assert report["library"] == library
     assert report["heroes"].get("attention", 0) == 1 - library
+
+
+class Plain(torch.nn.Module):
+    """Attention with a causal mask, and with numbers added."""
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        causal = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        scores = q @ k.transpose(-1, -2) / 3 + mask
+        return (causal + scores.softmax(-1) @ v).transpose(1, 2)
+
+
+@pytest.mark.parametrize(("rows", "library"), [(20, 2), (15, 0)])
+def test_many_rows_where_tiles_pay(rows: int, library: int) -> None:
+    """What the table says decides, not this CPU; results are those of torch."""
+    args = (*(torch.randn(2, 3, rows, 16) for _ in range(3)), torch.randn(2, 1, 1, rows))
+    target = tvm.target.Target("uir-cpu")
+    table = library_of([str(key) for key in target.keys])
+    assert table.tiled_attention is not None
+    mod = from_torch(torch.export.export(Plain(), args))
+    graph = build_with(mod, table)
+    calls = [node for node in graph.nodes if isinstance(node, LibraryOp) and "attention" in node.kind]
+    assert len(calls) == library
+    none = build_with(mod, attrs.evolve(table, tiled_attention=None))
+    assert not [node for node in none.nodes if isinstance(node, LibraryOp)]
+    exe = uir_tvm.compile(torch.export.export(Plain(), args), target=target)
+    np.testing.assert_allclose(np.asarray(exe(*args)), Plain()(*args).numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "tiled"), [("sapphirerapids", True), ("znver4", False), ("x86-64-v3", False)]
+)
+def test_processors_that_have_tiles(mcpu: str, tiled: bool) -> None:
+    table = library_of([str(key) for key in tvm.target.Target("uir-cpu").keys])
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "keys": ["uir", "cpu"]})
+    assert (table.on(target).tiled_attention is not None) == tiled

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention over keys that are kept from call to call, as a library operator.
+"""Attention as a library operator: over keys kept from call to call, and where the library has better units.
 
-Such keys have room for more tokens than there are, and a mask says which count: the library reads no others,
-where a kernel for all of them reads the whole room.
+Keys that are kept have room for more tokens than there are, and a mask says which count: the library reads no
+others, where a kernel for all of them reads the whole room.  Many rows are the library's where it multiplies
+them with units of the CPU that kernels of ours do not use.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 from ..library.attention_attrs import AttentionAttrs
 from ..library.attrs import OperandLayout
-from ..library.library_tables import LibraryTable
-from ..open_arithmetic import is_one
+from ..library.library_tables import LibraryTable, TiledAttention
+from ..open_arithmetic import is_one, representative
 from .attention import ATTENTION, Attention
+from .band import Band
 from .geometry import BATCH_AXES, common_atoms
 from .op_kinds import LIBRARY_ATTENTION
 from .program import Op, Program, Value, View
@@ -22,8 +24,8 @@ from .strided_views import Layout
 from .update_rows import is_updated
 
 
-def match_kept_attention(program: Program, table: LibraryTable) -> None:
-    """Give the library the attentions whose keys are rows of state.
+def match_attention(program: Program, table: LibraryTable) -> None:
+    """Give the library the attentions whose keys are rows of state, and those that it computes sooner.
 
     Before: o = uir.attention(q, k, v, mask), where k = uir.update(...).  After: o = library.attention(...),
     whose attribute ``attributes`` is what the library is called with.
@@ -33,16 +35,26 @@ def match_kept_attention(program: Program, table: LibraryTable) -> None:
     program : Program
         Changed in place; after `kept_state.keep_state`.
     table : LibraryTable
+        Its ``tiled_attention`` says what the library computes sooner.
     """
     for op in program.ops:
         if op.name != ATTENTION or not table.takes("attention", op.result.dtype):
             continue
-        if not is_updated(op.operands[1].base):
+        if not (is_updated(op.operands[1].base) or _is_sooner(op, table.tiled_attention)):
             continue
         attributes = _attributes(op)
         if attributes is not None:
             op.operands = [view for view in op.operands if view.scalar is None]  # factors are attributes
             op.name, op.attrs = LIBRARY_ATTENTION, {"attributes": attributes, "epilogue": ()}
+
+
+def _is_sooner(op: Op, tiled: TiledAttention | None) -> bool:
+    """Whether rows and keys are as many as the library's units want; of open ones their representatives."""
+    if tiled is None or op.result.dtype not in tiled.dtypes:
+        return False
+    found: Attention = op.attrs["attention"]
+    rows, keys = representative(found.query.shape[-2]), representative(found.key.shape[-1])
+    return rows >= tiled.min_rows and keys >= tiled.min_keys
 
 
 def attention_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, AttentionAttrs, list[Value]]:
@@ -54,8 +66,8 @@ def _attributes(op: Op) -> AttentionAttrs | None:
     """None where it computes something else between the products, or lies as the library does not read it."""
     found: Attention = op.attrs["attention"]
     query, key, value, *masks = op.operands
-    scale = _scale(found)
-    if scale is None or len({view.base.dtype for view in op.operands} | {op.result.dtype}) != 1:
+    steps = _steps(found)
+    if steps is None or len({view.base.dtype for view in op.operands} | {op.result.dtype}) != 1:
         return None
     order = op.attrs["order"]
     back = [order.index(axis) for axis in range(len(order))]
@@ -83,19 +95,24 @@ def _attributes(op: Op) -> AttentionAttrs | None:
         value=made[2],
         out=made[3],
         mask=made[4] if masked else nothing,
-        scale=scale,
+        scale=steps[0],
         masked=masked,
         safe=found.safe,
+        first=steps[1].first,
+        last=steps[1].last,
     )
 
 
-def _scale(found: Attention) -> float | None:
-    """The factor of scores to which at most a mask is added; None where they become something else."""
-    scale, added = 1.0, False
+def _steps(found: Attention) -> tuple[float, Band] | None:
+    """The factor of scores to which at most a mask is added, and which keys are open; None of other steps."""
+    scale, band, added = 1.0, Band(), False
     for step in found.steps:
+        if step.band is not None:
+            band = band.both(step.band)
+            continue
         others: list[View] = [view for view in step.operands if view is not None]
         number: Any = others[0].scalar if len(others) == 1 else None
-        if added or step.band is not None or len(others) != 1:
+        if added or len(others) != 1:
             return None
         if step.name == "add" and number is None:
             added = True
@@ -105,7 +122,8 @@ def _scale(found: Attention) -> float | None:
             scale = scale * number if step.name == "multiply" else scale / number
         else:
             return None
-    return scale if math.isfinite(scale) else None
+    # what is closed must stay so: -inf times a negative factor opens it
+    return (scale, band) if math.isfinite(scale) and (scale > 0 or band == Band()) else None
 
 
 def _turned(layout: Layout) -> Layout:
