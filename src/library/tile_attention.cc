@@ -347,7 +347,7 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
 /*! Rows of a part at least where a unit is cut: each part packs the keys again. */
 constexpr int64_t kPartRows = 128;
 /*! Rows and keys from which on tiles pay. */
-constexpr int64_t kLeastRows = 16, kLeastKeys = 16;
+constexpr int64_t kLeastRows = 32, kLeastKeys = 16;
 
 }  // namespace
 

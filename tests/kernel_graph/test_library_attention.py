@@ -11,10 +11,7 @@ import pytest
 import torch
 import tvm
 import uir_tvm
-from uir_tvm.frontend import from_torch
-from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.kernel_graph.nodes import LibraryOp
-from uir_tvm.library.library_tables import library_of
+from uir_tvm.library.library_tables import LibraryTable, library_of
 from uir_tvm.options import CompileOptions
 
 
@@ -76,21 +73,20 @@ class Plain(torch.nn.Module):
         return (causal + scores.softmax(-1) @ v).transpose(1, 2)
 
 
-@pytest.mark.parametrize(("rows", "library"), [(20, 2), (15, 0)])
-def test_many_rows_where_tiles_pay(rows: int, library: int) -> None:
+@pytest.mark.parametrize(("rows", "library"), [(40, 2), (39, 0)])
+def test_many_rows_where_tiles_pay(rows: int, library: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the table says decides, not this CPU; results are those of torch."""
-    args = (*(torch.randn(2, 3, rows, 16) for _ in range(3)), torch.randn(2, 1, 1, rows))
     target = tvm.target.Target("uir-cpu")
     table = library_of([str(key) for key in target.keys])
     assert table.tiled_attention is not None
-    mod = from_torch(torch.export.export(Plain(), args))
-    graph = build_with(mod, table)
-    calls = [node for node in graph.nodes if isinstance(node, LibraryOp) and "attention" in node.kind]
-    assert len(calls) == library
-    none = build_with(mod, attrs.evolve(table, tiled_attention=None))
-    assert not [node for node in none.nodes if isinstance(node, LibraryOp)]
+    least = attrs.evolve(table.tiled_attention, min_rows=40, min_keys=40)
+    table = attrs.evolve(table, tiled_attention=least)
+    monkeypatch.setattr(LibraryTable, "on", lambda *_: table)
+    args = (*(torch.randn(2, 3, rows, 16) for _ in range(3)), torch.randn(2, 1, 1, rows))
     exe = uir_tvm.compile(torch.export.export(Plain(), args), target=target)
     np.testing.assert_allclose(np.asarray(exe(*args)), Plain()(*args).numpy(), rtol=1e-5, atol=1e-5)
+    report = exe.report()
+    assert report["library"] == library and report["heroes"].get("attention", 0) == 2 - library
 
 
 @pytest.mark.parametrize(

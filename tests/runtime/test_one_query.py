@@ -15,7 +15,7 @@ from uir_tvm.errors import SizeError
 
 
 class Attention(nn.Module):
-    """Queries of nine heads on the keys of fewer, with a mask: too few keys for a library."""
+    """Queries of nine heads on the keys of fewer, with a mask."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Attention(nn.Module):
 
     def inputs(self, batch: int, rows: int) -> tuple[Tensor, ...]:
         torch.manual_seed(batch * 100 + rows)
-        keys = torch.randn(batch, self.heads, 12, 16), torch.randn(batch, self.heads, 12, 16)
-        mask = torch.zeros(1, 1, rows, 12).masked_fill(torch.rand(1, 1, rows, 12) < 0.3, -1e9)
+        keys = torch.randn(batch, self.heads, 80, 16), torch.randn(batch, self.heads, 80, 16)
+        mask = torch.zeros(1, 1, rows, 80).masked_fill(torch.rand(1, 1, rows, 80) < 0.3, -1e9)
         return torch.randn(batch, 9, rows, 16), *keys, mask
 
 

@@ -45,7 +45,7 @@ TABLE = LibraryTable(
     attention=AttentionLimits(
         dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128, narrow_rows=16
     ),
-    tiled_attention=TiledAttention(TILES, min_rows=16, min_keys=16),
+    tiled_attention=TiledAttention(TILES, min_rows=384, min_keys=384),
     adjustable=True,
     channels_last=True,
     rounds=True,
