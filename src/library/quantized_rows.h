@@ -101,7 +101,7 @@ inline void HalfRow(const Panels& panels, const Operands& at, int64_t row, int64
     for (int64_t j = whole; j < k; ++j) add(j, 0);
     Vector sums[kVectors];
     for (int v = 0; v < kVectors; ++v) sums[v] = (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]);
-    Store(panels, at, row, block * kBlock, sums);
+    Store<kVectors>(panels.attrs, at, row, block * kBlock, sums);
   }
 }
 
@@ -120,7 +120,7 @@ void HalfRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
         for (int r = 0; r < kRows; ++r) sums[r][v] += some * x[r];
       }
     }
-    for (int64_t r = 0; r < rows; ++r) Store(panels, at, row + r, block * kBlock, sums[r]);
+    for (int64_t r = 0; r < rows; ++r) Store<kVectors>(panels.attrs, at, row + r, block * kBlock, sums[r]);
   }
 }
 
