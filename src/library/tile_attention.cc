@@ -318,8 +318,10 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
   const Tiles tiles;
   for (int64_t block = begin; block < end; block += frame.block_keys) {
     const int64_t size = std::min(frame.block_keys, end - block);
-    PackRows(reinterpret_cast<const float*>(unit.keys) + block * frame.key_row, frame.key_row, size, frame.attrs.d, keys, &keys_spread);
-    PackValues(frame, reinterpret_cast<const float*>(unit.values) + block * frame.value_row, size, values, &values_spread);
+    PackRows(reinterpret_cast<const float*>(unit.keys) + block * frame.key_row, frame.key_row, size, frame.attrs.d,
+             keys, &keys_spread);
+    PackValues(frame, reinterpret_cast<const float*>(unit.values) + block * frame.value_row, size, values,
+               &values_spread);
     if (!keys_spread.HasPieces(kLeast, kLimit) || !values_spread.HasPieces(kLeast, kLimit)) return false;
     for (const Tile& tile : made) {
       for (int64_t first = block; first < block + size; first += kKeysAtOnce) {

@@ -12,8 +12,8 @@ namespace uir::library {
 /*! Whether the rows of each unit are so many that tiles pay, and this CPU has tiles. */
 bool TilesPay(const AttentionAttrs& attrs, int64_t rows);
 
-//! Attention of all units, keys, values, masks and results in float32; false where a query, key or value is infinite, NaN, or very small or large: what is written
-//! then does not count.
+//! Attention of all units, whose keys, values, masks and results are float32; false where a query, key or value is
+//! infinite, NaN, or very small or large: what is written then does not count.
 bool RunTiledAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads);
 
 }  // namespace uir::library
