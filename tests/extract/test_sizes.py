@@ -171,13 +171,24 @@ def test_an_element_that_is_looked_up_by_strides_of_sizes_is_refused() -> None:
         extract(apply_default(func, hardware.get()), hardware.get())
 
 
-def test_other_inner_dimensions_are_refused() -> None:
+def _behind_the_first_column(columns: Any) -> Any:
     n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
-    x, b = te.placeholder((n, m + 1), "float32", "x"), te.placeholder((m,), "float32", "b")
+    x, b = te.placeholder((n, columns(m)), "float32", "x"), te.placeholder((m,), "float32", "b")
     func = te.create_prim_func([x, b, te.compute((n, m), lambda i, j: x[i, j + 1] + b[j], "y")])
-    func = with_sizes(func, {"m": Size("m", 1, 100)})
+    return with_sizes(func, {"m": Size("m", 1, 100)})
+
+
+def test_an_inner_dimension_that_is_an_expression_is_a_size() -> None:
+    graph = extract(apply_default(_behind_the_first_column(lambda m: m + 1), hardware.get()), hardware.get())
+    assert {str(size.name): (size.low, size.high) for size in graph.sizes if size.name != "n"} == {
+        "m": (1, 100),
+        "m_plus_1": (2, 101),
+    }
+
+
+def test_an_inner_dimension_that_is_not_affine_is_refused() -> None:
     with pytest.raises(ExtractionError, match="shape"):
-        extract(apply_default(func, hardware.get()), hardware.get())
+        extract(apply_default(_behind_the_first_column(lambda m: m * m + 1), hardware.get()), hardware.get())
 
 
 def test_a_serial_loop_of_open_length_is_refused() -> None:

@@ -113,7 +113,7 @@ class Region:
         return self._along(dim, self.coordinates[dim])
 
     def _along(self, dim: int, index: Affine) -> Region:
-        last = len(self.dims) - 1
+        last = max(len(self.dims), 1) - 1  # without dimensions there is one, of addresses
 
         def part(a: Axis) -> Axis:
             goes_on = dim == (last if a.dim < 0 else a.dim)
