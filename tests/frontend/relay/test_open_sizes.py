@@ -13,9 +13,8 @@ pytest.importorskip("lark")
 
 import uir_tvm
 from uir_tvm.errors import NotCompiledError
-from uir_tvm.frontend import from_relay
 
-from .fixtures import NETWORKS, text_of, values_of
+from .fixtures import NETWORKS, answers, text_of, values_of
 from .test_importer import HEADER
 
 #: What the body reads, and NumPy's meaning of it.
@@ -83,7 +82,7 @@ def test_a_network_with_an_open_batch_is_saved_for_every_batch(tmp_path: pathlib
     executable = uir_tvm.compile(tmp_path / "m.relay")
     executable.save(tmp_path / "m.uir")
     loaded = uir_tvm.load(tmp_path / "m.uir")
-    want = np.asarray(uir_tvm.compile(from_relay(text, values))(data))
+    want = answers("networks")["mobilenet/0"]
     for rows in (1, 3):
         got = np.asarray(loaded(np.concatenate([data] * rows)))
         np.testing.assert_allclose(got, np.concatenate([want] * rows), rtol=1e-5, atol=1e-6)
