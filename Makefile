@@ -40,6 +40,7 @@ test: env  ## the whole suite
 	$(RUN) -m pytest -n 2 --dist worksteal
 
 campaign: env  ## hours: the tests with all cases, planted faults in graphs, texts and our own code, sweeps, fuzzing
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[quantized]'
 	UIR_TEST_ALL=1 $(RUN) -m pytest -n 2 --dist worksteal
 	$(RUN) scripts/plant_faults.py
 	$(RUN) scripts/plant_text_faults.py --target uir-cuda

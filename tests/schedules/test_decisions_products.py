@@ -33,6 +33,7 @@ from uir_tvm.schedules.normalization.shared_rows import Sharing, decide_part
 from uir_tvm.tune.mutator import options
 from uir_tvm.tune.spaces import DesignSpace, design_spaces
 
+from tests.asked import asked
 from tests.extracted import extracted
 
 #: What a combination of decisions may be refused with.
@@ -133,7 +134,7 @@ def redecided(space: DesignSpace, draw: Callable[[Any], Any]) -> Schedule:
     return sch
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
+@pytest.mark.parametrize(("name", "kind"), asked(PAIRS[::3], PAIRS))
 def test_spaces_are_the_own_schedule_and_real_others(name: str, kind: str) -> None:
     """The first is what the compiler makes; every one computes right, and its trace makes it again."""
     own = graph_of(apply_default(example(name).func, HARDWARE[kind]), kind)
