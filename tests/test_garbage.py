@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
+from uir_tvm import garbage
 from uir_tvm.garbage import search_now, searched_at_the_end, spare, unsearched
 
 
@@ -98,3 +99,24 @@ def test_a_compilation_searches_once() -> None:
         gc.callbacks.remove(note)
         gc.set_threshold(*often)
     assert 1 <= seen.count("start") < 10, "one at the end, and what objects before and after ask for"
+
+
+def test_what_a_program_froze_beside_stays() -> None:
+    spare()
+    kept = [Ring() for _ in range(1000)]
+    gc.freeze()
+    with searched_at_the_end():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() >= len(kept)
+    gc.unfreeze()
+
+
+def test_memory_is_given_back_where_there_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(garbage.ctypes, "CDLL", lambda _: asked.append("trim"))
+    with searched_at_the_end():
+        pass
+    assert not asked
+    with searched_at_the_end():
+        monkeypatch.setattr(garbage, "resident", lambda: 1 << 50)
+    assert asked

@@ -10,12 +10,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import mmap
+import pathlib
 from collections.abc import Iterator
 
+#: Bytes by which a process has to have grown for memory to be given back, which takes time, as taking it again.
+WORTH = 64 << 20
 #: Whether `searched_at_the_end` looks after the collector.
 _inside = False
-#: Whether what is frozen was frozen by `spare`.
-_spared = False
+#: What the process had in memory when that began.
+_resident = 0
+#: How many objects `spare` froze; a program that freezes too has more.
+_spared = 0
 
 
 @contextlib.contextmanager
@@ -34,8 +40,9 @@ def spare() -> None:
     """Let searches leave out all that is there by now, until something is compiled; where they take place."""
     global _spared
     if gc.isenabled():
-        _spared = not gc.get_freeze_count()
+        mine = gc.get_freeze_count() <= _spared
         gc.freeze()
+        _spared = gc.get_freeze_count() if mine else 0
 
 
 @contextlib.contextmanager
@@ -45,18 +52,18 @@ def searched_at_the_end() -> Iterator[None]:
     Graphs are cycles that hold weights: these go then, and not at some later time. A program that turned the
     collector off, or arranged itself what it looks through (`gc.freeze`), finds that as it was.
     """
-    global _inside, _spared
-    if not gc.isenabled() or (gc.get_freeze_count() and not _spared):
+    global _inside, _spared, _resident
+    if not gc.isenabled() or gc.get_freeze_count() > _spared:
         yield
         return
     gc.disable()
     gc.freeze()
-    _inside = True
+    _inside, _resident = True, resident()
     try:
         yield
     finally:
         search_now()
-        _inside = _spared = False
+        _inside, _spared = False, 0
         gc.unfreeze()
         gc.enable()
 
@@ -66,7 +73,18 @@ def search_now() -> None:
     if not _inside:
         return
     gc.collect()
+    if resident() - _resident < WORTH:
+        return
     # of the C library of GNU; others give memory back by themselves, or not at all
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def resident() -> int:
+    """Bytes of the process that are in memory; 0 where the system does not say it."""
+    try:
+        pages = pathlib.Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * mmap.PAGESIZE

@@ -15,6 +15,8 @@ from uir_tvm.options import CompileOptions
 from uir_tvm.schedules import fallback
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import asked
+
 from ..kernel_graph.programs import module
 
 #: Rows and columns: no power of two, fewer than a block, one row, rows that no unit holds.
@@ -26,7 +28,7 @@ LEAST = {"float32": 2.0**-125, "float16": 2.0**-25, "bfloat16": 2.0**-125}
 
 
 @pytest.mark.compares_itself
-@pytest.mark.parametrize("dtype", ERRORS)
+@pytest.mark.parametrize("dtype", asked(list(ERRORS)[:2], list(ERRORS)))
 @pytest.mark.parametrize("shape", SHAPES, ids="x".join(["{0[0]}", "{0[1]}"]).format)
 @pytest.mark.parametrize("target", TARGETS)
 def test_ragged_rows(target: str, shape: tuple[int, int], dtype: str) -> None:
