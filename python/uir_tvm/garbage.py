@@ -14,7 +14,7 @@ import mmap
 import pathlib
 from collections.abc import Iterator
 
-#: Bytes by which a process has to have grown for memory to be given back: giving it and taking it again take time.
+#: Bytes by which a process has to have grown for memory to be given back: that and taking it again take time.
 WORTH = 64 << 20
 #: Whether `searched_at_the_end` looks after the collector.
 _inside = False
