@@ -81,6 +81,21 @@ def representative(size: AnySize) -> int:
     return size.space.value(size, size.space.representatives) if isinstance(size, OpenSize) else size
 
 
+def quotient(a: AnySize, b: AnySize) -> AnySize:
+    """The quotient of whole numbers, without what is behind the point.
+
+    Raises
+    ------
+    ArithmeticError
+        Of open sizes that may be below 0.
+    """
+    if b > 0 and a >= 0:
+        return a // b
+    if isinstance(a, OpenSize) or isinstance(b, OpenSize):
+        raise ArithmeticError(f"{a} / {b} may be of numbers below 0")
+    return int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b))
+
+
 def common_divisor(a: AnySize, b: AnySize) -> AnySize:
     """The greatest common divisor; of open sizes one that divides both whatever they are."""
     if not isinstance(a, OpenSize) and not isinstance(b, OpenSize):

@@ -31,6 +31,10 @@ PROGRAMS = {
     %2 = full(-1i64, shape=[1], dtype="int64");
     %3 = concatenate((%1, %2, full(2i64, shape=[1], dtype="int64")), axis=0);
     dyn.reshape(%x, %3, newshape=[])""": lambda x: x.reshape(len(x), -1, 2),
+    # a quotient of sizes as a size
+    """%0 = divide(ndarray_size(%x, dtype="int64"), 2i64);
+    %1 = concatenate((expand_dims(%0, axis=0), full(2i64, shape=[1], dtype="int64")), axis=0);
+    dyn.reshape(%x, %1, newshape=[])""": lambda x: x.reshape(-1, 2),
     # a size among the numbers: the sum of all over how many there are
     """%0 = cast(ndarray_size(%x, dtype="int64"), dtype="float32");
     divide(sum(%x), %0)""": lambda x: x.mean(),

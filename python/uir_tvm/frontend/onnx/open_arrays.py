@@ -8,7 +8,6 @@ alone is an ordinary array again.
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,22 +16,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ...open_arithmetic import least, most
-from ...open_size import AnySize, OpenSize
+from ...open_arithmetic import least, most, quotient
+from ...open_size import AnySize
 from .constants import by_reference, evaluate
 from .known import Known, VersionedNode, attributes_of, is_open, of_sizes
 
 #: Element types in which sizes are counted.
 WHOLE = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
-
-
-def _quotient(a: AnySize, b: AnySize) -> AnySize:
-    """Div of whole numbers, which drops what is behind the point."""
-    if b > 0 and a >= 0:
-        return a // b
-    if isinstance(a, OpenSize) or isinstance(b, OpenSize):
-        raise ArithmeticError(f"{a} / {b} may be of numbers below 0")
-    return int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b))
 
 
 def _absolute(a: AnySize) -> AnySize:
@@ -52,7 +42,7 @@ def _several(function: Callable[[AnySize, AnySize], AnySize]) -> Callable[..., A
 ELEMENTS: dict[str, Callable[..., Any]] = {
     "Abs": _absolute,
     "Add": operator.add,
-    "Div": _quotient,
+    "Div": quotient,
     "Equal": operator.eq,
     "Greater": operator.gt,
     "GreaterOrEqual": operator.ge,

@@ -7,6 +7,7 @@ shape for ``dyn.reshape``. Their elements are `OpenSize` and ``int`` in arrays o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import is_open, least, most
-from ...open_size import AnySize, OpenSize
+from ...open_arithmetic import is_open, least, most, quotient
+from ...open_size import OpenSize
 from ..fold import MEANINGS, Meaning
 from ..relax_view import address_of, array_of, dtype_of, integers, is_constant, op_name, shape_of
 
@@ -23,13 +24,6 @@ from ..relax_view import address_of, array_of, dtype_of, integers, is_constant, 
 MOST_ELEMENTS = 64
 #: In these sizes are counted.
 WHOLE = frozenset({"int32", "int64"})
-
-
-def _quotient(a: AnySize, b: AnySize) -> AnySize:
-    """Towards zero, which for sizes is the floor."""
-    if a >= 0 and b > 0:
-        return a // b
-    raise ArithmeticError(f"{a} / {b} may be of numbers below 0")
 
 
 def _elements(function: Any) -> Meaning:
@@ -43,7 +37,7 @@ _OF_NUMBERS = """add subtract multiply floor_divide floor_mod astype reshape exp
 #: Operators that sizes go through; what they are of numbers they are of sizes, where nothing else stands.
 _MEANINGS: dict[str, Meaning] = {
     **{name: MEANINGS[name] for name in _OF_NUMBERS},
-    "divide": _elements(_quotient),
+    "divide": _elements(quotient),
     "take": lambda args, attrs, shape: MEANINGS["take"]([args[0], args[1].astype(np.int64)], attrs, shape),
     "maximum": _elements(most),
     "minimum": _elements(least),
@@ -93,7 +87,7 @@ class OpenValues:
         if known is not None:
             return known
         if is_constant(expr):
-            small = dtype_of(expr) in (*WHOLE, "bool") and np.prod(shape_of(expr) or ()) <= MOST_ELEMENTS
+            small = dtype_of(expr) in (*WHOLE, "bool") and math.prod(shape_of(expr) or ()) <= MOST_ELEMENTS
             return array_of(expr).astype(object) if small else None
         if isinstance(expr, tvm.ir.Tuple) and any(isinstance(f.ty, relax.TensorType) for f in expr.fields):
             parts = [self._operand(field) for field in expr.fields]
