@@ -164,7 +164,7 @@ class _AccessWalk:
             clauses += [f"{name} = {text}"] if text is not None else []
         exists = f"exists {', '.join(access.variables)} : " if access.variables else ""
         text = f"{{ [{', '.join(when)}] -> [{', '.join(element)}] : {exists}{' and '.join(clauses)} }}"
-        return islpy.Map.read_from_str(isl.context(), self._parameters.prefix + text)
+        return isl.read_map(self._parameters.prefix + text)
 
     def _inside(self, param: Any, element: Sequence[str]) -> list[str]:
         """Conditions for indices within a parameter."""
@@ -178,7 +178,7 @@ class _AccessWalk:
         names = [f"e{k}" for k in range(len(param.shape))]
         clauses = self._inside(param, names)
         text = f"{{ [{', '.join(names)}] : {' and '.join(clauses)} }}" if clauses else "{ [] }"
-        return islpy.Set.read_from_str(isl.context(), self._parameters.prefix + text)
+        return isl.read_set(self._parameters.prefix + text)
 
     # -- statements ---------------------------------------------------------------------------
     def _visit(self, stmt: Any) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,6 +17,9 @@ T = TypeVar("T")
 #: isl's own count of steps after which it gives up.  Steps of projections with many divisions take some
 #: 10 microseconds each (measured on permutations of fused loops), so this is about half a second at worst.
 MAX_OPERATIONS = 50_000
+
+#: Sets and relations that a thread keeps by their texts: passes ask of a graph what was asked of the one before.
+MOST_KEPT = 1024
 
 _local = threading.local()
 
@@ -33,6 +37,50 @@ def context() -> islpy.Context:
     if not hasattr(_local, "context"):
         _local.context = islpy.Context()
     return _local.context
+
+
+def read_set(text: str) -> islpy.Set:
+    """The set of a text, in this thread's context.
+
+    Inside of `bounded` reading has effort of its own, so that an answer does not depend on what is kept.
+
+    Raises
+    ------
+    Exhausted
+        Reading it takes more than the effort of `bounded`.
+    """
+    return _read(islpy.Set, text)
+
+
+def read_map(text: str) -> islpy.Map:
+    """The relation of a text, as `read_set`."""
+    return _read(islpy.Map, text)
+
+
+def _read(kind: type[T], text: str) -> T:
+    ctx = context()
+    if not hasattr(_local, "kept"):
+        _local.kept = OrderedDict()
+    kept: OrderedDict[tuple[type, int, str], T | None] = _local.kept
+    limit = ctx.get_max_operations()
+    key = (kind, limit, text)
+    ctx.reset_operations()
+    if key in kept:
+        kept.move_to_end(key)
+    else:
+        try:
+            kept[key] = kind.read_from_str(ctx, text)  # type: ignore[attr-defined]
+        except islpy.Error:
+            if not (limit and _spent(ctx)):
+                raise
+            kept[key] = None
+        ctx.reset_operations()
+        if len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+    found = kept[key]
+    if found is None:
+        raise Exhausted(text)
+    return found
 
 
 def bounded(question: Callable[[], T], max_operations: int = MAX_OPERATIONS) -> T:

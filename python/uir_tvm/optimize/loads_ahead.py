@@ -220,7 +220,7 @@ class _Analysis:
         if write.position > read.position:
             last += f" and {first[-1]} < {second[-1]}"
         text = f"{{ [g, {', '.join(first)}] -> [g, {', '.join(second)}] : {' and '.join([*same, last])} }}"
-        order = islpy.Map.read_from_str(isl.context(), text)
+        order = isl.read_map(text)
         return bool(theirs.apply_range(ours.reverse()).intersect(order).is_empty())
 
 

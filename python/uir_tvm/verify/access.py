@@ -12,14 +12,14 @@ import attrs
 import islpy
 
 from ..igraph.affine import Affine
-from ..igraph.dealt import left
 from ..igraph.iops import IOpSpec, problems, spec_of
 from ..igraph.iops_reads import Read
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from ..igraph.space import Size
 from . import isl
-from .region import PID, Region, region_of
-from .sized_launch import STATIC, SizedLaunch
+from .region import Region, region_of
+from .seen import Domain, Seen, seen_in
+from .sized_launch import SizedLaunch
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -71,15 +71,29 @@ class Access:
 class Step:
     """One iOp where it stands.
 
-    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`).
+    ``seen`` has what was found out about it in an earlier graph.
     """
 
     iop: IOp
     loops: tuple[Loop, ...]
     position: int
-    extents: Mapping[str, int]
-    launch: SizedLaunch = STATIC
-    tiles: Affine | None = None
+    domain: Domain
+    seen: Seen
+
+    @property
+    def extents(self) -> Mapping[str, int]:
+        """How many values pid and the loops around it have."""
+        return self.domain.extents
+
+    @property
+    def launch(self) -> SizedLaunch:
+        """The sizes of the graph."""
+        return self.seen.launch
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What rules found out about the iOp in this domain, by whatever names they agree on."""
+        return self.seen.find(("iop", self.iop.__chandle__(), id(self.domain)), (self.iop, self.domain), dict)
 
     @property
     def known(self) -> dict[str, int | Size]:
@@ -109,7 +123,7 @@ class Step:
     @cached_property
     def problems(self) -> list[tuple[str, str]]:
         """What breaks the iOp table's rules: (rule, sentence) each."""
-        return problems(self.iop)
+        return self.seen.find(("problems", self.iop.__chandle__()), self.iop, lambda: problems(self.iop))
 
     @cached_property
     def operands(self) -> tuple[tuple[str, ISlice, Region], ...]:
@@ -120,12 +134,21 @@ class Step:
         every_target = self.leaders if self.spec.leads == "target" else 1
         every_source = self.leaders if self.spec.leads == "source0" else 1
         for piece in self.iop.targets:
-            yield "target", piece, region_of(piece, self.extents, every_target, self.launch, self.tiles)
+            yield "target", piece, self._region(piece, every_target, self.domain.tiles)
         for k, piece in enumerate(self.iop.sources):
-            yield f"source{k}", piece, region_of(piece, self.extents, every_source, self.launch, self.tiles)
+            yield f"source{k}", piece, self._region(piece, every_source, self.domain.tiles)
         if "buffer" in self.iop.attrs:
             piece = self.iop.attrs["buffer"]
-            yield "buffer", piece, region_of(piece, self.extents, launch=self.launch)
+            yield "buffer", piece, self._region(piece, 1, None)
+
+    def _region(self, piece: ISlice, every: int, tiles: Affine | None) -> Region:
+        """The valid box of a slice."""
+
+        def make() -> Region:
+            return region_of(piece, self.extents, every, self.launch, tiles)
+
+        key = ("region", piece.__chandle__(), id(self.domain), every, tiles is None)
+        return self.seen.find(key, (piece, self.domain), make)
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
@@ -138,16 +161,29 @@ class Step:
     def _reads(self) -> Iterator[Access]:
         boxes = {operand: region for operand, _, region in self.operands}
         for k, (piece, rule) in enumerate(zip(self.iop.sources, self.spec.reads(self.iop), strict=True)):
-            region = boxes[f"source{k}"]
-            for axis, origin in (("rows", rule.rows), ("cols", rule.cols)):
-                if origin is not None:
-                    narrowed = getattr(region, axis).narrowed(getattr(boxes[origin[0]], origin[1]))
-                    region = attrs.evolve(region, **{axis: narrowed})
+            region = self._narrowed(boxes[f"source{k}"], rule, boxes)
             yield self._access(piece, "read", region, rule.certain, f"source{k}")
         if self.spec.reads_target(self.iop):
             yield self._access(self.iop.target, "read", boxes["target"], True, "target")
         if "buffer" in boxes:
             yield self._buffer("read", boxes["buffer"], "target")
+
+    def _narrowed(self, region: Region, rule: Read, boxes: Mapping[str, Region]) -> Region:
+        """The part of a source's box that is read."""
+        origins = [(axis, given) for axis, given in (("rows", rule.rows), ("cols", rule.cols)) if given]
+        if not origins:
+            return region
+
+        def make() -> Region:
+            narrow = {
+                axis: getattr(region, axis).narrowed(getattr(boxes[operand], other))
+                for axis, (operand, other) in origins
+            }
+            return attrs.evolve(region, **narrow)
+
+        by = [(axis, id(boxes[operand]), other) for axis, (operand, other) in origins]
+        key = ("narrowed", id(region), *by)
+        return self.seen.find(key, (region, *(boxes[operand] for _, (operand, _) in origins)), make)
 
     def _writes(self) -> Iterator[Access]:
         certain = self.spec.by_data != "target"
@@ -176,23 +212,16 @@ class GraphFacts:
         self.graph = graph
         #: Units that run; where sizes decide it, the greatest number.
         self.num_parallel = int(graph.num_parallel)
-        self.launch = SizedLaunch.of(graph)
+        self.seen = seen_in(graph)
+        self.launch = self.seen.launch
         #: What one rule found out and another asks too, by whatever names the two agree on.
         self.memo: dict[Any, Any] = {}
 
     @cached_property
     def steps(self) -> list[Step]:
         """Every iOp in program order."""
-        groups = self.graph.groups
         return [
-            Step(
-                iop,
-                loops,
-                position,
-                {PID: self.num_parallel, **{str(n.var): int(n.extent) for n in loops}},
-                self.launch,
-                None if groups is None else left(groups, self.num_parallel, loops),
-            )
+            Step(iop, loops, position, self.seen.domain(loops), self.seen)
             for position, (iop, loops) in enumerate(self.graph.walk())
         ]
 

@@ -208,7 +208,7 @@ def _by_isl(regions: Sequence[Region], size: Affine, complete: bool) -> Finding 
     if owners.is_single_valued():
         return None
     for element in _ambiguous(written, owners):
-        units = owners.intersect_domain(islpy.Set.read_from_str(isl.context(), f"{{ [{element}] }}")).range()
+        units = owners.intersect_domain(isl.read_set(f"{{ [{element}] }}")).range()
         return Clash(element, isl.minimum(units), isl.maximum(units))
     return None
 
@@ -217,7 +217,7 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
     """Elements with two owners: those of a unit that another, later one writes too."""
     found = isl.sample(_pairs(written, owners))
     if found is not None:
-        first, second = (islpy.Set.read_from_str(isl.context(), f"{{ [{p}] }}") for p in found)
+        first, second = (isl.read_set(f"{{ [{p}] }}") for p in found)
         both = written.intersect_domain(first).range().intersect(written.intersect_domain(second).range())
         yield isl.minimum(both)
 
@@ -225,7 +225,7 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
 def _pairs(written: islpy.Map, owners: islpy.Map) -> islpy.Set:
     """``{ [[p] -> [q]] : p < q }`` of units that write one element."""
     pairs = written.apply_range(owners)  # unit -> units that write an element of it
-    later = islpy.Map.read_from_str(isl.context(), "{ [p] -> [q] : p < q }")
+    later = isl.read_map("{ [p] -> [q] : p < q }")
     return pairs.intersect(later).wrap()
 
 

@@ -40,7 +40,13 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
     yield from _loops(graph.body, [])
     listed = {str(p.name): p for p in graph.pointers}
     for step in facts.steps:
-        yield from _iop(graph, step, listed)
+        if "well formed" in step.memo and all(_is_listed(piece, listed) for piece in step.iop.slices()):
+            yield from _group(graph, step.iop, partial(print_iop, step.iop))
+            continue
+        faults = list(_iop(graph, step, listed))
+        yield from faults
+        if not faults:
+            step.memo["well formed"] = True
 
 
 def _fault(what: str, **parts: str) -> VerifyError:
@@ -198,6 +204,12 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     yield from _group(graph, iop, text)
 
 
+def _is_listed(piece: ISlice, listed: dict[str, IPointer]) -> bool:
+    """Whether a slice is of the graph's pointer of that name."""
+    pointer = listed.get(str(piece.pointer.name))
+    return pointer is not None and (pointer.same_as(piece.pointer) or pointer == piece.pointer)
+
+
 def _attribute_text(name: str, value: Affine, text: Where) -> str:
     return f"{name} = {value} in {text()}"
 
@@ -207,7 +219,7 @@ def _slice(piece: ISlice, text: Where, bound: set[str], listed: dict[str, IPoint
         return f"{print_slice(piece)} in {text()}"
 
     name = str(piece.pointer.name)
-    if listed.get(name) != piece.pointer:
+    if not _is_listed(piece, listed):
         what = "is not among the graph's pointers"
         if name in listed:
             what = "differs from the graph's pointer of that name"

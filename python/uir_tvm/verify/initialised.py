@@ -244,4 +244,4 @@ def _written_before(write: Access, read: Access, variables: Sequence[str], share
     bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col, *theirs.inner])
     pairs = f"[{kept}] -> [{', '.join(at)}]"
     text = f"{isl.header(read.region.launch)}{{ {pairs} : exists {bound} : {' and '.join(clauses)} }}"
-    return islpy.Map.read_from_str(isl.context(), text)
+    return isl.read_map(text)

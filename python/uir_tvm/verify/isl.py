@@ -8,7 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 import islpy
 
 from ..igraph.affine import Affine, affine, var
-from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
+from ..igraph.bounded_isl import (
+    MAX_OPERATIONS,
+    Exhausted,
+    IslError,
+    bounded,
+    context,
+    proved,
+    read_map,
+    read_set,
+)
 from ..igraph.space import Space
 from .digits import Digits
 from .region import PID, Region
@@ -128,7 +137,7 @@ def points(region: Region, variables: Sequence[str], condition: str = "") -> isl
     text = (
         f"{header(region.launch)}{{ [{', '.join(dims)}] : {quantified(names.inner)}{' and '.join(clauses)} }}"
     )
-    return islpy.Set.read_from_str(context(), text)
+    return read_set(text)
 
 
 def quantified(names: Sequence[str]) -> str:
@@ -150,7 +159,7 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     clauses = [*constraints(region, names, every), *where]
     conditions = f"exists {', '.join(inner)} : {' and '.join(clauses)}"
     text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [{', '.join(at)}] : {conditions} }}"
-    return islpy.Map.read_from_str(context(), text)
+    return read_map(text)
 
 
 def elements(count: Affine | int, launch: SizedLaunch = STATIC, dims: Sequence[Affine] = ()) -> islpy.Set:
@@ -160,7 +169,7 @@ def elements(count: Affine | int, launch: SizedLaunch = STATIC, dims: Sequence[A
     at = place_names(len(counts))
     clauses = [*(f"0 <= {a} < {end}" for a, end in zip(at, ends, strict=True)), *size_clauses(launch)]
     text = f"{header(launch)}{{ [{', '.join(at)}] : {' and '.join(clauses)} }}"
-    return islpy.Set.read_from_str(context(), text)
+    return read_set(text)
 
 
 def some_sizes(found: islpy.Set, launch: SizedLaunch) -> dict[str, int]:
@@ -263,6 +272,8 @@ __all__ = [
     "points",
     "quantified",
     "proved",
+    "read_map",
+    "read_set",
     "relation",
     "sample",
     "size_clauses",

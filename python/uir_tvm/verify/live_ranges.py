@@ -150,7 +150,7 @@ def by_owner(access: Access, var: str, units: int) -> islpy.Map:
     relation = isl.relation(access.region, [PID, *loops])
     kept = "".join(f", x{k}" for k in range(len(loops)))
     text = f"{{ [p{kept}] -> [floor(p/{units}){kept}] }}"
-    return relation.apply_domain(islpy.Map.read_from_str(isl.context(), text))
+    return relation.apply_domain(isl.read_map(text))
 
 
 def _together(read: Access, writes: Sequence[Access], var: str, num_units: int) -> bool:

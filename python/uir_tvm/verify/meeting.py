@@ -242,7 +242,7 @@ class _Question:
         ]
         inner = isl.quantified([*ours.inner, *theirs.inner])
         text = f"{isl.header(self.launch)}{{ [{', '.join(dims)}] : {inner}{' and '.join(clauses)} }}"
-        return islpy.Set.read_from_str(isl.context(), text)
+        return isl.read_set(text)
 
     def _places(self, ours: isl.IslNames, theirs: isl.IslNames) -> Iterator[tuple[str, str]]:
         """The numbers that are equal where both are in one element."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import attrs
 import numpy as np
@@ -144,6 +145,11 @@ class Region:
 
         used = tuple((v, self.extents[v]) for v in self.used)
         return (str(self.offset), axis(self.rows), axis(self.cols), used, self.every, self.extents[PID])
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What rules found out about it, by whatever names they agree on."""
+        return {}
 
     @cached_property
     def space(self) -> Space:

@@ -37,6 +37,10 @@ class SizedLaunch:
             return STATIC
         return SizedLaunch(tuple(graph.sizes), None if graph.groups is None else graph.parallel)
 
+    def same_as(self, other: SizedLaunch) -> bool:
+        """Whether the sizes and the number of units are those of another."""
+        return self is other or (self.sizes == other.sizes and str(self.pid_end) == str(other.pid_end))
+
     @property
     def static(self) -> bool:
         """Whether there is nothing to know."""
