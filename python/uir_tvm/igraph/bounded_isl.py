@@ -18,7 +18,7 @@ T = TypeVar("T")
 #: 10 microseconds each (measured on permutations of fused loops), so this is about half a second at worst.
 MAX_OPERATIONS = 50_000
 
-#: Sets and relations that a thread keeps by their texts: passes ask of a graph what was asked of the one before.
+#: Sets and relations that a thread keeps by their texts: passes ask what was asked of the graph before.
 MOST_KEPT = 1024
 
 _local = threading.local()
