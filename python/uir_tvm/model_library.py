@@ -102,8 +102,16 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
         code,
         attempts,
         record.kept,
-        [variant.to_json() for variant in record.variants],
+        [_variant(variant) for variant in record.variants],
     )
+
+
+def _variant(variant: pipeline.Variant) -> dict[str, Any]:
+    """What is kept of a variant; of a printed one all that a project needs of it."""
+    source = variant.record.products.get("source")
+    if variant.record.refusal is not None or not isinstance(source, DeviceKernel):
+        return variant.to_json()
+    return {**variant.to_json(), "source": source.source, "code": source.described()}
 
 
 def _text(stage: pipeline.Stage, product: Any) -> str:

@@ -143,9 +143,18 @@ class Variant:
         """When a launch takes it, as text."""
         return " and ".join(_condition(size, self.told) for size in self.sizes)
 
-    def to_json(self) -> dict[str, str]:
-        """What reports say of it."""
-        return {"kernel": self.record.name, "condition": self.condition, "recipe": self.record.recipe}
+    def to_json(self) -> dict[str, Any]:
+        """What reports say of it; ``ranges`` are those of its sizes, by the names of the function's."""
+        ranges = [
+            {"name": str(s.name), "low": int(s.low), "high": int(s.high), "multiple_of": int(s.multiple_of)}
+            for s in self.sizes
+        ]
+        return {
+            "kernel": self.record.name,
+            "condition": self.condition,
+            "recipe": self.record.recipe,
+            "ranges": ranges,
+        }
 
 
 def _condition(size: Size, told: Mapping[str, str]) -> str:

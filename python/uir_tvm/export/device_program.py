@@ -110,11 +110,29 @@ class HostFunction:
 
 
 @attrs.frozen
+class VariantSteps:
+    """Launches that take the place of others where all of some conditions on sizes hold."""
+
+    conditions: tuple[str, ...]
+    steps: tuple[KernelStep, ...]
+
+
+@attrs.frozen
 class NodeSteps:
-    """Steps of one node of the kernel graph, and the model's operators in it."""
+    """Steps of one node of the kernel graph, and the model's operators in it.
+
+    The first of the ``variants`` whose conditions hold runs in the place of ``steps``.
+    """
 
     title: str
     steps: tuple[Step, ...]
+    variants: tuple[VariantSteps, ...] = ()
+
+    def every_step(self) -> Iterator[Step]:
+        """Those of the variants too."""
+        for variant in self.variants:
+            yield from variant.steps
+        yield from self.steps
 
 
 @attrs.frozen
@@ -167,9 +185,14 @@ class HostProgram:
         return tuple(buffer for buffer in self.buffers.values() if buffer.role == WEIGHT)
 
     def steps(self) -> Iterator[Step]:
-        """All steps in order."""
+        """The steps of a run that takes no variant, in order."""
         for group in self.groups:
             yield from group.steps
+
+    def every_step(self) -> Iterator[Step]:
+        """Those of variants too."""
+        for group in self.groups:
+            yield from group.every_step()
 
 
 def in_texts(spec: TensorSpec) -> TensorSpec:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ExportError
@@ -26,6 +26,7 @@ from .device_program import (
 )
 from .kernel_call import KernelLaunches
 from .open_sizes import OpenSizes, launch_values
+from .variant_steps import launches
 
 
 def host_program(exe: Executable, sizes: OpenSizes | None = None) -> HostProgram:
@@ -72,11 +73,12 @@ def host_program(exe: Executable, sizes: OpenSizes | None = None) -> HostProgram
             )
             continue
         operands = (*node["inputs"], *node["outputs"])
-        code = kernels[node["kernel"]].code
-        values = launch_values(code, [buffers[name].shape for name in operands])
-        call = KernelLaunches(code, operands, buffers, open_sizes, values)
-        groups.append(NodeSteps(f"{title}: {node['kernel']}", call.steps(f"workspace_{number}_")))
+        kernel = kernels[node["kernel"]]
+        values = launch_values(kernel.code, [buffers[name].shape for name in operands])
+        call = KernelLaunches(kernel.code, operands, buffers, open_sizes, values)
+        steps, variants = launches(kernel, operands, buffers, call, f"workspace_{number}_")
         open_sizes = call.open
+        groups.append(NodeSteps(f"{title}: {node['kernel']}", steps, variants))
     inputs = tuple(zip(map(in_texts, exe.info.inputs), graph["inputs"], strict=True))
     results = [output["tensor"] for output in graph["outputs"]]
     outputs = tuple(zip(map(in_texts, exe.info.outputs), results, strict=True))
@@ -88,13 +90,22 @@ def host_program(exe: Executable, sizes: OpenSizes | None = None) -> HostProgram
         groups=tuple(groups),
         inputs=inputs,
         outputs=outputs,
-        sources={name: str(k.texts["source"]) for name, k in kernels.items() if name not in host},
+        sources=_sources(kernel for kernel in exe.info.kernels if kernel.name not in host),
         arena=None if open_sizes.names else plan(lifetimes),
         constants=plan([Lifetime(b.name, b.nbytes, 0, 0) for b in buffers.values() if b.role == WEIGHT]),
         host=host,
         lifetimes=lifetimes,
         open=open_sizes,
     )
+
+
+def _sources(kernels: Iterable[KernelInfo]) -> dict[str, str]:
+    """Texts of kernels and of their variants, by their names."""
+    found: dict[str, str] = {}
+    for kernel in kernels:
+        found[kernel.name] = str(kernel.texts["source"])
+        found |= {row["kernel"]: row["source"] for row in kernel.variants if "source" in row}
+    return found
 
 
 def _refuse(exe: Executable, node: Mapping[str, Any]) -> None:
@@ -120,9 +131,7 @@ def _graph_of(exe: Executable) -> Mapping[str, Any]:
     """The kernel graph as plain data; of one kernel the graph of its call."""
     if exe.kernel_graph is not None:
         return json.loads(exe.kernel_graph.to_json())  # type: ignore[no-any-return]
-    # a project calls the kernel for all sizes, without its variants for some
-    variants = {row["kernel"] for kernel in exe.info.kernels for row in kernel.variants}
-    kernels = [kernel for kernel in exe.info.kernels if kernel.name not in variants]
+    kernels = exe.info.kernels
     roles = [row["role"] for row in kernels[0].code.get("params", ())] if len(kernels) == 1 else []
     inputs, outputs = ([spec.name for spec in specs] for specs in (exe.info.inputs, exe.info.outputs))
     if roles != ["in"] * len(inputs) + ["out"] * len(outputs):
@@ -217,7 +226,7 @@ def _lifetimes(
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for step, group in enumerate(groups):
-        for name in (name for one in group.steps for name in one.buffers):
+        for name in (name for one in group.every_step() for name in one.buffers):
             first.setdefault(name, step)
             last[name] = step
     end = len(groups)

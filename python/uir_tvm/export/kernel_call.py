@@ -43,10 +43,19 @@ class KernelLaunches:
         #: The sizes of the program, with the conditions of this kernel.
         self.open = sizes.meeting(code.get("sizes", ()), self._values)
 
-    def steps(self, prefix: str) -> tuple[KernelStep, ...]:
-        """The launches; names of what they hand over begin with the prefix."""
+    def steps(self, prefix: str, sometimes: bool = False) -> tuple[KernelStep, ...]:
+        """The launches; names of what they hand over begin with the prefix.
+
+        Parameters
+        ----------
+        prefix : str
+        sometimes : bool
+            Whether they run at some sizes alone: at others what they hand over has no size of theirs.
+        """
         for row in self._code["workspace"]:
             shape = tuple(in_terms_of(dim, self._values) for dim in row.get("dims", ()))
+            if sometimes:
+                shape = tuple(dim if isinstance(dim, int) else f"max(0, {dim})" for dim in shape)
             shape = (*shape, row["item_bytes"]) if shape else (int(row["bytes"]),)
             name = self._names[row["name"]] = prefix + row["name"]
             self._buffers[name] = Buffer(name, "uint8", shape, self.open.nbytes(shape, "uint8"), WORKING)

@@ -94,7 +94,13 @@ def launch_values(code: Mapping[str, Any], shapes: Sequence[Sequence[Size]]) -> 
     ExportError
         No dimension says what a size is.
     """
-    sizes = [row["name"] for row in code.get("sizes", ())]
+    return named_values([row["name"] for row in code.get("sizes", ())], code, shapes)
+
+
+def named_values(
+    sizes: Sequence[str], code: Mapping[str, Any], shapes: Sequence[Sequence[Size]]
+) -> dict[str, Size]:
+    """The same of some sizes that its function has, or that follow from such."""
     if not sizes:
         return {}
     found = sizes_at_call(sizes, code.get("shapes", ()), shapes)

@@ -92,8 +92,8 @@ def files(program: HostProgram) -> Iterator[tuple[str, str]]:
 
 
 def launched(program: HostProgram) -> list[str]:
-    """Names of the kernels that the program launches."""
-    return sorted({step.function for step in program.steps() if isinstance(step, KernelStep)})
+    """Names of the kernels that the program launches, whatever its sizes."""
+    return sorted({step.function for step in program.every_step() if isinstance(step, KernelStep)})
 
 
 def model(program: HostProgram, dialect: Dialect) -> str:
@@ -269,11 +269,24 @@ def _part(number: int, groups: Sequence[NodeSteps], names: ProgramNames, dialect
     body = []
     for group in groups:
         body.append("  // " + " ".join(group.title.encode("ascii", "replace").decode().split()))
-        for step in group.steps:
-            body.extend(_step(step, names, dialect))
+        body.extend(_group(group, names, dialect))
     text = "\n".join(body)
     known = names.known(text, "storage.plan.sizes")
     return f"void Part{number}(Device& device, const Storage& storage) {{\n{known}{text}\n}}\n\n"
+
+
+def _group(group: NodeSteps, names: ProgramNames, dialect: Dialect) -> list[str]:
+    """The steps of a node; where it has variants, those of the first that is for the sizes of the run."""
+    lines = [line for step in group.steps for line in _step(step, names, dialect)]
+    if not group.variants:
+        return lines
+    body, word = [], "  if"
+    for variant in group.variants:
+        parts = [condition_code(text, names.sizes) for text in variant.conditions]
+        body.append(f"{word} ({' && '.join(parts)}) {{")
+        body += [f"  {line}" for step in variant.steps for line in _step(step, names, dialect)]
+        word = "  } else if"
+    return [*body, "  } else {", *(f"  {line}" for line in lines), "  }"]
 
 
 def _step(step: Step, names: ProgramNames, dialect: Dialect) -> list[str]:

@@ -28,8 +28,19 @@ def sizes_section(program: HostProgram) -> str:
         f"{rows}\n\n"
         "and that each file has as many bytes as its shape. Grids, views of library calls, workspaces and\n"
         "places of buffers follow the sizes (`PlanFor` in `model.cpp`, `sizes.*`); kernels take them as\n"
-        "arguments.\n"
+        "arguments.\n" + _variants(program)
     )
+
+
+def _variants(program: HostProgram) -> str:
+    """What it says of kernels for some sizes."""
+    asked = dict.fromkeys(
+        " and ".join(variant.conditions) for group in program.groups for variant in group.variants
+    )
+    if not asked:
+        return ""
+    rows = "\n".join(f"- `{text}`" for text in asked)
+    return f"\nSome kernels have others in their place (`if` in `model.cpp`) where\n\n{rows}\n"
 
 
 def host_section(program: HostProgram) -> str:
