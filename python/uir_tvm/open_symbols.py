@@ -39,8 +39,9 @@ class OpenSymbol:
         Its name in Relax, where that is another.
     multiple : int
         What divides all its values.
-    equals : str
-        The symbol of which it always has the value; empty: it has one of its own.
+    equals : str or int
+        The symbol of which it always has the value, or a number that it always is; empty: it has a value of
+        its own.
     """
 
     name: str
@@ -49,7 +50,7 @@ class OpenSymbol:
     representative: int
     variable: str = ""
     multiple: int = 1
-    equals: str = ""
+    equals: str | int = ""
 
 
 def symbols_for(
@@ -58,7 +59,7 @@ def symbols_for(
     near: Sizes | None = None,
     holds: Callable[[Sizes], bool] | None = None,
     least: int = LEAST_OF_MANY,
-    equal: Mapping[str, str] | None = None,
+    equal: Mapping[str, str | int] | None = None,
 ) -> list[OpenSymbol]:
     """Symbols for sizes of at least ``least``.
 
@@ -75,12 +76,13 @@ def symbols_for(
         primes, but for a symbol of which no prime may be.
     least : int
         `LEAST` or `LEAST_OF_MANY`.
-    equal : mapping of str to str, optional
-        Symbols that have the value of another, which is none of them.
+    equal : mapping of str to str or int, optional
+        Symbols that have the value of another, which is none of them, or always are a number.
     """
     leaders = equal or {}
     ends = {name: (max(low, least), high) for name, (low, high) in ranges.items()}
-    sizes, taken, multiples = dict(near or {}), set[int](), dict[str, int]()
+    numbers = {name: value for name, value in leaders.items() if isinstance(value, int)}
+    sizes, taken, multiples = {**(near or {}), **numbers}, set[int](numbers.values()), dict[str, int]()
     for name, (low, high) in ends.items() if near is None or holds is not None else ():
         if name in leaders:
             continue

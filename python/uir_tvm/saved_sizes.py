@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import FrontendError
 from .open_size import OpenSize
-from .size_space import Condition
+from .size_condition import Condition
 from .symbolic_shapes import Sizes, parsed, symbols_of, value_at, value_of
 
 #: What compares two sizes, in Python's words and as a function.

@@ -15,33 +15,13 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-import attrs
-
-from .errors import OpenSizeError
+from .errors import OpenSizeError, SizeError
 from .open_bounds import lower_bound
 from .open_size import AnySize, OpenSize, at
 from .open_symbols import OpenSymbol, representative_in
-from .open_terms import Terms, terms_text
+from .open_terms import Terms
+from .size_condition import Condition, is_equation
 from .symbolic_shapes import Range, sizes_text, value_of
-
-
-@attrs.frozen
-class Condition:
-    """What holds of ``size`` (``==``, ``!=`` or ``>=`` 0) wherever what was made with it is used."""
-
-    size: OpenSize
-    relation: str
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it does for a number of each symbol."""
-        number = at(self.size, sizes)
-        return {"==": number == 0, "!=": number != 0, ">=": number >= 0}[self.relation]
-
-    def __str__(self) -> str:
-        left = [(monomial, factor) for monomial, factor in self.size.terms if factor > 0]
-        right = [(monomial, -factor) for monomial, factor in self.size.terms if factor < 0]
-        return f"{terms_text(tuple(left))} {self.relation} {terms_text(tuple(right))}"
-
 
 #: What is no polynomial, by its name in conditions.
 PARTS: dict[str, Callable[[int, int], int]] = {"div": operator.floordiv, "mod": operator.mod, "min": min}
@@ -74,6 +54,8 @@ class SizeSpace:
         self.found: dict[str, OpenSymbol] = {}
         self._met, self._may_agree = met, may_agree
         self.unlike: Condition | None = None
+        #: Why the model does not take the sizes that are met: two ought to be equal.
+        self.refused: SizeError | None = None
         self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
         #: What stands for a symbol where a size is handed to TVM.
         self._variables: dict[str, Any] = {}
@@ -89,7 +71,9 @@ class SizeSpace:
         self._bounds: dict[Terms, tuple[int | None, int | None]] = {}
         for symbol in self.symbols.values():
             self._divide(symbol)
-            if symbol.equals:
+            if isinstance(symbol.equals, int):
+                self._keep(self.symbol(symbol.name) - symbol.equals, "==")
+            elif symbol.equals:
                 self._keep(OpenSize((((symbol.equals,), 1), ((symbol.name,), -1)), self), "==")
 
     def _divide(self, symbol: OpenSymbol) -> None:
@@ -108,12 +92,20 @@ class SizeSpace:
         Of a symbol that equals another it is the other's.
         """
         known = self.symbols.get(name)
-        if known is not None and known.equals:
+        if known is not None and isinstance(known.equals, str) and known.equals:
             return self.symbol(known.equals)
         size = OpenSize((((name,), 1),), self)
         if known is None or known.multiple == 1:
             return size
         return self.part("div", size, known.multiple) * known.multiple
+
+    def known(self, name: str) -> AnySize:
+        """The same; a number, where a symbol always has that value."""
+        found = self.symbols.get(name)
+        equals = "" if found is None else found.equals
+        if isinstance(equals, str):
+            return self.known(equals) if equals else self.symbol(name)
+        return equals
 
     def find(self, name: str, ends: Range, variable: Any) -> OpenSize:
         """A size that is known once the model runs.
@@ -148,7 +140,7 @@ class SizeSpace:
         """Whether a size is known only once the model runs."""
         return bool(self.found) and not self.found.keys().isdisjoint(self.names_in(size))
 
-    def meet(self, variable: str, expression: Any) -> OpenSize | None:
+    def meet(self, variable: str, expression: Any) -> AnySize | None:
         """The size that a variable of TVM is; None for one that is no symbol.
 
         The first of a name is what stands for the symbol from then on.
@@ -157,7 +149,7 @@ class SizeSpace:
         if name is None:
             return None
         self._variables.setdefault(name, expression)
-        return self.symbol(name)
+        return self.known(name)
 
     @property
     def has_variables(self) -> bool:
@@ -209,7 +201,7 @@ class SizeSpace:
 
         Its quotients have a meaning: that divisors are not 0 is a condition where it is not known.
         """
-        symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
+        symbols: Mapping[str, Any] = {variable: self.known(name) for variable, name in self._names.items()}
         before, self._means = self._means, True
         try:
             return value_of(text, symbols)
@@ -322,23 +314,29 @@ class SizeSpace:
         Raises
         ------
         OpenSizeError
-            Two symbols stand for other numbers, where the sizes that are met are equal: `unlike` says so.
+            What stands for a symbol is unlike another one, or unlike a number, where the sizes that are met
+            are equal: `unlike` says so.
         """
         size = a - b
         if not isinstance(size, OpenSize):
             return bool(size == 0)
         met = self._met
-        two = len(size.terms) == 2 and all(
-            len(names) == 1 and names[0] in self.symbols and abs(factor) == 1 for names, factor in size.terms
-        )
-        if two and met is not None and self.value(size, self.representatives) != 0:
+        if met is not None and is_equation(size, self.symbols) and self.value(size, self.representatives):
             if self._may_agree or self.value(size, met) == 0:
                 self.unlike = Condition(size, "==")
                 raise OpenSizeError(
                     f"{a} and {b} are read as unlike.",
                     where=sizes_text(met),
-                    need="one symbol for both",
+                    need="one size for both",
                     remedy="read the model with one",
+                )
+            numbers = [side if isinstance(side, int) else self.value(side, met) for side in (a, b)]
+            if 1 not in numbers:
+                self.refused = SizeError(
+                    f"The model does not take {sizes_text(met)}.",
+                    need=f"{Condition(size, '==')}, where it computes with both",
+                    limit=f"{numbers[0]} and {numbers[1]}",
+                    remedy="pass inputs of sizes that agree",
                 )
         return bool(a == b)
 

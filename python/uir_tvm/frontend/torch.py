@@ -54,6 +54,7 @@ from .torch_graph import (
     target_name,
     weights_to_inputs,
 )
+from .torch_known_sizes import know_sizes
 from .torch_named import name_operators, split_converters
 from .torch_ones import same_at_one
 from .torch_opaque import obstacle
@@ -268,6 +269,7 @@ def _symbolic_module(
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
+        know_sizes(exported)
         mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
         hold(decided, space)
         return with_state(mod, entries_of(mod, state))

@@ -38,6 +38,7 @@ from .torch_converters import describe
 from .torch_found import environment_of, found_nodes, refused
 from .torch_graph import ASSERTIONS, target_name
 from .torch_guards import Said, SaidTensor, guard_texts
+from .torch_known_sizes import known
 
 log = logging.getLogger(__name__)
 
@@ -147,6 +148,7 @@ class OpenProgram:
         self._guards = getattr(program.module(), "_guards_fn", None)
 
     def _size(self, size: Any) -> Size:
+        size = known(size)
         if not isinstance(size, torch.SymInt):
             return int(size)
         return _renamed(str(size.node.expr), {str(symbol): name for symbol, name in self._names.items()})

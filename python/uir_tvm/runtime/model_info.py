@@ -39,7 +39,7 @@ class KernelInfo:
     #: Where it was found again: ``memory``, ``disk`` (`uir_tvm.kernel_cache`); empty: it was made.
     kept: str = ""
     #: Its variants in the order in which a launch asks for them: ``kernel``, ``condition``, ``recipe``,
-    #: ``ranges`` (``name``, ``low``, ``high``, ``multiple_of`` of sizes of its function); of one in source text
+    #: ``ranges`` (``name``, ``low``, ``high``, ``multiple_of`` of sizes of its function), in source text also
     #: ``source`` and ``code``.
     variants: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
 

@@ -13,7 +13,8 @@ import tvm
 from ..errors import OpenSizeError, ShapeError, UirError, last_line
 from ..open_symbols import LEAST_OF_MANY, symbols_for
 from ..saved_sizes import condition_text
-from ..size_space import Condition, SizeSpace
+from ..size_condition import Condition, settled
+from ..size_space import SizeSpace
 from ..structure import STRUCTURE
 from ..symbolic_shapes import Sizes
 from .sized_executable import HeldMemory
@@ -261,7 +262,8 @@ class SymbolicPrograms:
             if self._made_with(model, sizes, alike, near, may_agree):
                 return
             if may_agree:
-                sizes = {**sizes, **{name: sizes[other] for name, other in _equal(alike).items()}}
+                found = settled(alike).items()
+                sizes = {**sizes, **{name: sizes[to] if isinstance(to, str) else to for name, to in found}}
 
     def _made_with(
         self, model: OpenModel, sizes: Sizes, alike: list[Condition], near: bool, may_agree: bool
@@ -275,7 +277,7 @@ class SymbolicPrograms:
             return all(each.holds(numbers) for each in alike) and _takes(form, numbers)
 
         symbols = symbols_for(
-            ranges, form.variables, sizes, None if near else holds, self._least(form), _equal(alike)
+            ranges, form.variables, sizes, None if near else holds, self._least(form), settled(alike)
         )
         space = SizeSpace(symbols, sizes, may_agree)
         try:
@@ -284,6 +286,8 @@ class SymbolicPrograms:
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
+            if space.refused is not None:
+                raise space.refused from None
             if space.unlike is None and self._asked is not None and not self.programs and not self._ones:
                 self._ones = True  # it was read with them
                 return False
@@ -332,18 +336,6 @@ class SymbolicPrograms:
         except Exception as error:  # what reads numbers raises many kinds where there are none
             log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
             return None, _said(error)
-
-
-def _equal(conditions: Iterable[Condition]) -> dict[str, str]:
-    """The symbols that conditions say to be another one, and that other."""
-    leaders: dict[str, str] = {}
-    for each in conditions:
-        if each.relation == "==":
-            names = sorted({leaders.get(name, name) for (name,), _ in each.size.terms})
-            for other in names[1:]:
-                leaders = {name: names[0] if to == other else to for name, to in leaders.items()}
-                leaders[other] = names[0]
-    return leaders
 
 
 def _takes(form: SymbolicForm, sizes: Sizes) -> bool:
