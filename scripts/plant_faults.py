@@ -7,8 +7,9 @@ nothing: the same bits on random and adversarial inputs, and no two units that m
 code 0 only when every fault is caught or shown to be harmless, and no graph that is right raises an alarm.
 
 ``--sizes N`` looks at N random graphs with sizes instead and N with strides of sizes, all right, and plants
-faults of slices, memory and syncs in a tenth as many small ones: what is said of all sizes at once must be
-what is said of each.
+faults of slices, memory and syncs in a tenth as many small ones, and in what the compiler makes of each form
+in which sizes occur (``--forms``: in these alone): what is said of all sizes at once must be what is said of
+each.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from rich.table import Table
 
 from tests.faults import FAULTS
 from tests.faults.campaign import Tally, entries, no_alarm, plant_all, random_graphs
+from tests.faults.compiled_forms import FORMS
 from tests.faults.coordinate_graphs import coordinate_graph
-from tests.faults.sized_campaign import SizedTally, plant, prove
+from tests.faults.sized_campaign import SizedTally, plant, plant_in, prove
 
 #: Faults of one kind in one graph.
 QUICK_COUNT, FULL_COUNT = 1, 3
@@ -46,7 +48,7 @@ def main() -> int:
     """Plant as the command line says; 0 when nothing is missed and nothing is alarmed for nothing."""
     args = _arguments()
     console = Console(width=None if sys.stdout.isatty() else 150)
-    if args.sizes:
+    if args.sizes or args.forms:
         return _sized(args, console)
     tally = Tally()
     start = time.monotonic()
@@ -72,6 +74,7 @@ def _arguments() -> argparse.Namespace:
         "--random", type=int, default=None, metavar="N", help="random valid graphs to look at"
     )
     parser.add_argument("--sizes", type=int, default=0, metavar="N", help="graphs with sizes instead")
+    parser.add_argument("--forms", action="store_true", help="kernels with sizes instead, of every form")
     parser.add_argument("--json", metavar="FILE", help="also write everything there")
     args = parser.parse_args()
     if args.count is None:
@@ -102,7 +105,7 @@ def _run(args: argparse.Namespace, tally: Tally, console: Console) -> None:
 
 
 def _sized(args: argparse.Namespace, console: Console) -> int:
-    tally, small = SizedTally(), SizedTally()
+    tally, small, made = SizedTally(), SizedTally(), SizedTally()
     with Progress(*COLUMNS, console=console) as progress:
         bar = progress.add_task("graphs with sizes", total=args.sizes)
         for seed in range(args.seed, args.seed + args.sizes):
@@ -114,15 +117,25 @@ def _sized(args: argparse.Namespace, console: Console) -> int:
             plant(seed, small)
             plant(seed, small, FEW_COLUMNS, coordinate_graph)
             progress.advance(bar)
-    for told in (*tally.wrong, *small.wrong):
+        bar = progress.add_task("faults in kernels", total=len(FORMS))
+        for form in FORMS.values():
+            plant_in(form.graph(), args.seed, made, args.count)
+            progress.advance(bar)
+    for told in (*tally.wrong, *small.wrong, *made.wrong):
         console.print(told, style="red", markup=False)
+    console.print(
+        f"{len(FORMS)} kernels of as many forms: {made.planted} faults planted, {made.found} show at "
+        f"some size, {len(made.wrong)} told otherwise than size by size"
+    )
+    if not args.sizes:
+        return 1 if made.wrong else 0
     console.print(
         f"{len(tally.seconds)} graphs with sizes: {len(tally.wrong)} false alarms, a proof takes "
         f"{tally.median * 1e3:.0f} ms in the median, {tally.worst * 1e3:.0f} ms at most; "
         f"{small.planted} faults planted, {small.found} of them show at some size, "
         f"{len(small.wrong)} told otherwise than size by size"
     )
-    return 1 if tally.wrong or small.wrong else 0
+    return 1 if tally.wrong or small.wrong or made.wrong else 0
 
 
 def _report(tally: Tally, console: Console, seconds: float) -> None:

@@ -158,7 +158,7 @@ def test_sizes_that_must_agree_become_one() -> None:
     ranges, names = {"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}
     met = {"n": 8, "m": 8}
     apart = SizeSpace(symbols_for(ranges, names, met, lambda sizes: True), met)
-    with pytest.raises(OpenSizeError, match="one symbol for both"):
+    with pytest.raises(OpenSizeError, match="one size for both"):
         broadcast_shapes((apart.symbol("n"), 4), (apart.symbol("m"), 4))
     assert apart.unlike is not None and apart.unlike.holds(met) and apart.unlike.relation == "=="
     s = SizeSpace(symbols_for(ranges, names, met, apart.unlike.holds, 1, {"m": "n"}), met)

@@ -332,9 +332,10 @@ class SizeSpace:
                 )
             numbers = [side if isinstance(side, int) else self.value(side, met) for side in (a, b)]
             if 1 not in numbers:
+                equal = Condition(size if size.terms[-1][1] > 0 else -size, "==")
                 self.refused = SizeError(
                     f"The model does not take {sizes_text(met)}.",
-                    need=f"{Condition(size, '==')}, where it computes with both",
+                    need=f"{equal}, as it computes with both",
                     limit=f"{numbers[0]} and {numbers[1]}",
                     remedy="pass inputs of sizes that agree",
                 )

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import mmap
+import re
+
 import numpy as np
 import pytest
 import tvm
-from tvm import te, tirx
+from tvm import te, tirx, topi
 from uir_tvm import CompileOptions
 from uir_tvm.errors import SizeError, UirError
 from uir_tvm.igraph.space import Size
@@ -14,6 +17,7 @@ from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.pipeline import recording
 from uir_tvm.target.registry import TARGETS
 
+from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
 from tests.open_functions import kernel_of, run_at
 
 
@@ -46,3 +50,43 @@ def test_elements_beyond_63_bits(target: str) -> None:
     assert record.refusal is not None
     assert isinstance(record.refusal.error, UirError)
     assert "smaller upper bounds" in str(record.refusal.error)
+
+
+def looked_up(index: str) -> tirx.PrimFunc:
+    """Some rows of a table of bytes that may have 2**40 rows of 24."""
+    k, m = tirx.Var("k", "int64"), tirx.Var("m", "int64")
+    at, table = te.placeholder((k,), index, "at"), te.placeholder((m, 24), "int8", "table")
+    func = te.create_prim_func([at, table, topi.take(table, at, 0, mode="fast")])
+    return with_sizes(func, {"k": Size("k", 1, 64), "m": Size("m", 1, 1 << 40)})
+
+
+@pytest.mark.compares_itself
+@pytest.mark.parametrize("index", ["int64", "int32"])
+def test_a_table_of_more_than_31_bits_of_elements(index: str) -> None:
+    """Its memory is the system's to give, page by page: rows that are read have some."""
+    kernel = kernel_of(looked_up(index), "uir-cpu")
+    rows = (1 << 31) // 24 + 1000
+    table = np.frombuffer(mmap.mmap(-1, rows * 24), np.int8).reshape(rows, 24)
+    at = np.array([0, rows - 1, rows // 2, rows - 7], index)
+    for number, row in enumerate(at):
+        table[row] = np.arange(24) + number
+    out = tvm.runtime.empty((4, 24), "int8")
+    kernel(tvm.runtime.tensor(at), tvm.runtime.from_dlpack(table), out)
+    np.testing.assert_array_equal(out.numpy(), table[at])
+
+
+@pytest.mark.parametrize("row", DEVICE_TARGETS, ids=name_of)
+def test_devices_count_the_rows_of_such_a_table_in_64_bits(row: DeviceTarget) -> None:
+    """How many there are, and which one is read; not so of tables whose range is small."""
+    texts = {}
+    for high in (1 << 40, 1 << 20):
+        func = with_sizes(looked_up("int64"), {"k": Size("k", 1, 64), "m": Size("m", 1, high)})
+        with recording(CompileOptions(faults="raise", device="model")) as records:
+            tvm.build(tvm.IRModule({"main": func}), target=row.target())
+        (record,) = records.values()
+        assert record.refusal is None
+        texts[high] = str(record.products["source"].source)
+    rows = re.compile(r"const (\w+) \w+ = [^;\n]*\bsize_m\b[^;\n]*;|const (\w+) index = ")
+    found = {high: {a or b for a, b in rows.findall(text)} for high, text in texts.items()}
+    assert found[1 << 40] == {"int64_t"}, texts[1 << 40]
+    assert "int64_t" not in found[1 << 20]

@@ -101,10 +101,16 @@ def prove(seed: int, tally: SizedTally, most: int = 60, made: Maker = sized_grap
 def plant(seed: int, tally: SizedTally, most: int = 20, made: Maker = sized_graph) -> None:
     """Faults of all kinds in a random graph: the verifier says of all sizes what it says of each."""
     graph = made(random.Random(seed), most)
+    if made is not sized_graph or len(graph.sizes) == 1:
+        plant_in(graph, seed, tally)
+
+
+def plant_in(graph: IGraph, seed: int, tally: SizedTally, count: int = 1) -> None:
+    """The same of a graph, with up to ``count`` faults of each kind."""
     for kind in FAULTS:
-        if kind in OF_VALUES or (made is sized_graph and len(graph.sizes) > 1):
+        if kind in OF_VALUES:
             continue
-        for what, planted in plants(graph, FAULTS[kind], random.Random(seed), 1):
+        for what, planted in plants(graph, FAULTS[kind], random.Random(seed), count):
             tally.planted += 1
             said = _disagreement(planted, tally)
             if said:

@@ -14,11 +14,13 @@ from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.igraph.sizes import at
 from uir_tvm.verify import check, isl
 
+from tests.asked import asked
 from tests.corpus import by_hand
 from tests.corpus.batched import batched
 
+from .compiled_forms import FORMS
 from .coordinate_graphs import coordinate_graph
-from .sized_campaign import SizedTally, is_empty, plant, prove, sizes_of
+from .sized_campaign import SizedTally, first_fault, is_empty, plant, plant_in, prove, sizes_of
 from .sized_graphs import sized_graph
 from .sized_table import FAULTS, GRAPHS, ROWS
 
@@ -100,6 +102,15 @@ def test_planted_faults_are_found_exactly_where_some_size_shows_them(seed: int) 
     plant(seed, tally, most=12)
     plant(seed, tally, most=5, made=coordinate_graph)
     assert tally.wrong == []
+
+
+@pytest.mark.parametrize("name", asked(list(FORMS)[::3], list(FORMS)))
+def test_faults_in_what_the_compiler_makes_are_found_with_sizes_that_show_them(name: str) -> None:
+    """Of every form in which sizes occur; the graph itself is right, for all sizes and for each."""
+    graph, tally = FORMS[name].graph(), SizedTally()
+    assert check(graph) == [] and first_fault(graph) is None
+    plant_in(graph, 0, tally, count=asked(1, 3))
+    assert tally.wrong == [] and tally.found >= 5
 
 
 @pytest.mark.parametrize("entry", list(by_hand.entries()), ids=lambda entry: entry.name)

@@ -46,7 +46,8 @@ void PrintIndex(Emitter& e, const std::string& key, const ISlice& table, const B
   std::string begin = box.row_begin ? *box.row_begin : "0", end = box.row_end ? *box.row_end : Text(table->rows);
   e.out.Line("const int64_t key = " + key + ";");
   e.out.Line("const bool found = " + And({condition, "key >= " + begin, "key < " + end}) + ";");
-  e.out.Line("const int index = found ? static_cast<int>(key) : 0;");
+  const bool far = table->rows > INT32_MAX;
+  e.out.Line(far ? "const int64_t index = found ? key : 0;" : "const int index = found ? static_cast<int>(key) : 0;");
 }
 
 /*! \brief The columns of a row of registers, in steps of `width`. */

@@ -45,13 +45,15 @@ std::optional<std::string> Emitter::Bound(const ffi::Optional<Affine>& bound, in
   std::string text = scope.Text(value), zero = wide ? "int64_t(0)" : "0";
   if (range.low < 0) text = "max(" + text + ", " + zero + ")";
   if (range.high > length) text = "min(" + text + ", " + (wide ? "int64_t(" + Text(length) + ")" : Text(length)) + ")";
-  if (wide) text = "int(" + text + ")";
+  // a table may have more rows than an int counts
+  const bool far = std::min(range.high, length) > INT32_MAX;
+  if (wide && !far) text = "int(" + text + ")";
   for (const auto& block : bounds_) {
     auto known = block.find(text);
     if (known != block.end()) return known->second;
   }
   std::string name = names.Fresh(end ? "end" : "begin");
-  std::string line = "const int " + name + " = " + text + ";";
+  std::string line = std::string("const ") + (far ? "int64_t " : "int ") + name + " = " + text + ";";
   auto variables = value.Variables();
   bool fixed = std::all_of(variables.begin(), variables.end(), [](const ffi::String& v) { return v == "pid"; });
   if (fixed) {

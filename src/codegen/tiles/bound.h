@@ -10,7 +10,7 @@
 
 namespace uir::codegen::tiles {
 
-/*! \brief A constant, or a C++ expression of type int32_t with what it may be. */
+/*! \brief A constant, or a C++ expression with what it may be: of type int64_t where that asks for it, else int32_t. */
 struct Bound {
   std::string text;
   /*! \brief Least and greatest value. */

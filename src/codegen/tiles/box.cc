@@ -19,7 +19,8 @@ Bound Extreme(Emitter& e, const Bound& a, const Bound& b, bool smaller, const st
   Range range = smaller ? Range{std::min(a.range.low, b.range.low), std::min(a.range.high, b.range.high)}
                         : Range{std::max(a.range.low, b.range.low), std::max(a.range.high, b.range.high)};
   std::string name = e.Fresh(hint);
-  e.Plain("const int32_t " + name + " = " + a.text + (smaller ? " < " : " > ") + b.text + " ? " + a.text + " : " +
+  const std::string type = range.high > INT32_MAX ? "int64_t " : "int32_t ";
+  e.Plain("const " + type + name + " = " + a.text + (smaller ? " < " : " > ") + b.text + " ? " + a.text + " : " +
           b.text + ";");
   return {name, range};
 }

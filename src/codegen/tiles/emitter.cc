@@ -67,7 +67,7 @@ Bound Emitter::BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool 
     if (known != names.end()) return {known->second, clamped, Precedence::kAtom, multiple_of};
   }
   std::string name = names_->Fresh(hint);
-  Plain("const int32_t " + name + " = " + expression + ";");
+  Plain("const " + std::string(clamped.high > INT32_MAX ? "int64_t " : "int32_t ") + name + " = " + expression + ";");
   bounds_.back()[expression] = name;
   return {name, clamped, Precedence::kAtom, multiple_of};
 }
