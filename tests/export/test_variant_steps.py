@@ -77,12 +77,13 @@ def test_a_run_takes_the_first_variant_that_its_sizes_meet(
         return float(np.abs(got - want / want.sum(-1, keepdims=True)).max())
 
     # sums of 24 numbers and a vector unit's exponential
-    program = host.build(project.path, tmp_path / "build", objects=tmp_path / "objects")
-    assert all(wrong(rows, program) < 1e-6 for rows in (1, 4, 5, 9, 10))
+    if asked(False, True):
+        program = host.build(project.path, tmp_path / "build", objects=tmp_path / "objects")
+        assert all(wrong(rows, program) < 1e-6 for rows in (1, 4, 5, 9, 10))
     (file,) = (project.path / "kernels").glob("softmax_n_9.*")
     file.write_text(silenced(file.read_text(), "softmax_n_9"))
     program = host.build(project.path, tmp_path / "again", objects=tmp_path / "objects")
-    assert all(wrong(rows, program) < 1e-6 for rows in (4, 10))
+    assert all(wrong(rows, program) < 1e-6 for rows in (1, 4, 10))
     assert all(wrong(rows, program) == math.inf for rows in (5, 9))
 
 

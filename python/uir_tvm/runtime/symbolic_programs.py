@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import tvm
 
-from ..errors import OpenSizeError, ShapeError, UirError, last_line
+from ..errors import OpenSizeError, ShapeError, SizeError, UirError, last_line
 from ..open_symbols import LEAST_OF_MANY, symbols_for
 from ..saved_sizes import condition_text
 from ..size_condition import Condition, settled
@@ -222,7 +222,10 @@ class SymbolicPrograms:
                 self._make(model, sizes, may_agree=True)
             if self.programs and self.programs[0].whole is not None:
                 return SizedProgram(self.programs[0], self.programs[0].space.representatives)
-            made = self.of(model, model.signature.shapes(sizes))
+            try:
+                made = self.of(model, model.signature.shapes(sizes))
+            except SizeError:
+                continue  # sizes that were made up may disagree
             if made is None:
                 return None
             made.program.uses -= 1  # no call has these sizes
