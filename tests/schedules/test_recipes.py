@@ -78,6 +78,34 @@ def reads_of_rows(func: Any, columns: int) -> int:
     )
 
 
+@pytest.mark.parametrize(
+    ("batch", "heads", "length", "along"),
+    [
+        (4, 12, 37, True),  # 9 KiB instead of 3
+        (2, 12, 37, False),  # half of the cores would have nothing, or one row at a time
+        (4, 12, 10, False),  # shorter than the result's
+        (4, 64, 100, False),  # those of the result are a transfer
+    ],
+)
+def test_tiles_of_moved_rows_go_along_the_operand_where_that_makes_wider_transfers(
+    batch: int, heads: int, length: int, along: bool
+) -> None:
+    """(batch, heads, length, 64) with the heads last, for 48 cores that want transfers of 16 KiB."""
+    example = from_relax(
+        lambda x: op.permute_dims(x, [0, 2, 1, 3]),
+        [(batch, heads, length, 64)],
+        lambda x: x.transpose(0, 2, 1, 3),
+    )
+    npu = hardware.get("910b2", "ascend")
+    scheduled = apply_default(example.func, npu)
+    (tile,) = [
+        iop.target for iop, _ in extracted(scheduled, npu).walk() if iop.sources[0].pointer.role == "in"
+    ]
+    rows = int(tile.rows) * int(tile.cols) // 64
+    assert rows == length if along else heads % rows == 0
+    assert_right(scheduled, example)
+
+
 def test_a_scheduled_function_is_left_alone() -> None:
     scheduled = apply_default(RECIPES["attention"].example().func, CPU)
     assert apply_default(scheduled, CPU).same_as(scheduled)

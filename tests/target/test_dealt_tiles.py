@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 import tvm
 from tvm import te, tirx, topi
 from uir_tvm import CompileOptions
-from uir_tvm.igraph import Loop, walk_body
+from uir_tvm.igraph import IGraph, Loop, walk_body
 from uir_tvm.igraph.dealt import DEALT, is_dealt
 from uir_tvm.igraph.space import Size
 from uir_tvm.igraph.tir_sizes import with_sizes
@@ -65,25 +67,47 @@ def test_groups_whose_tiles_end_with_their_rows_are_dealt(target: str) -> None:
     Numbers of groups lie around one, two and three rounds of all cores; lengths around what pairs of columns
     are folded to.
     """
+    module, graph = masked_softmax(target, 40)
+    round_ = int(graph.num_groups) // HEADS
+    rounds = ((round_, 2), (round_ + 1, 3), (2 * round_ + 1, 37), (3 * round_ + 1, 4))
+    assert_softmax(module, ((1, 40), (1, 1), *rounds))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_of_one_open_dimension_are_dealt_one_by_one(target: str) -> None:
+    """Scores of one head are several tiles, each any core's: a core walks nothing but the tiles of its turns."""
+    module, graph = masked_softmax(target, 128)
+    assert [name for name, extent in loops_of(graph.body) if extent > 1] == ["tile"]
+    assert_softmax(module, ((1, 128), (1, 1), (2, 33), (3, 97)))
+
+
+def loops_of(body: Any) -> list[tuple[str, int]]:
+    """Variables and extents of all loops."""
+    found = []
+    for node in body:
+        if isinstance(node, Loop):
+            found += [(str(node.var), int(node.extent)), *loops_of(node.body)]
+    return found
+
+
+def masked_softmax(target: str, longest: int) -> tuple[Any, IGraph]:
+    """Softmax of masked scores (n, HEADS, s, s), and the graph that was printed."""
     b, s = tirx.Var("n", "int64"), tirx.Var("s", "int64")
     x, mask = te.placeholder((b, HEADS, s, s), name="x"), te.placeholder((b, 1, 1, s), name="mask")
     scores = te.compute(x.shape, lambda n, h, i, j: x[n, h, i, j] * 0.5 + mask[n, 0, 0, j], "scores")
     func = te.create_prim_func([x, mask, topi.nn.softmax(scores, -1)])
-    func = with_sizes(func, {"n": Size("n", 1, 1000), "s": Size("s", 1, 40)})
+    func = with_sizes(func, {"n": Size("n", 1, 1000), "s": Size("s", 1, longest)})
     with recording(CompileOptions(variants="none")) as records:
         module = tvm.tirx.build(tvm.IRModule({"main": func}), target=target)["main"]
     graph = records["main"].optimized
     assert graph is not None and is_dealt(graph)
+    return module, graph
+
+
+def assert_softmax(module: Any, sizes: Iterable[tuple[int, int]]) -> None:
+    """The numbers of `masked_softmax` at some batches and lengths."""
     rng = np.random.default_rng(1)
-    round_ = int(graph.num_groups) // HEADS
-    for n, length in (
-        (1, 40),
-        (1, 1),
-        (round_, 2),
-        (round_ + 1, 3),
-        (2 * round_ + 1, 37),
-        (3 * round_ + 1, 4),
-    ):
+    for n, length in sizes:
         given = rng.standard_normal((n, HEADS, length, length)).astype("float32")
         row = rng.standard_normal((n, 1, 1, length)).astype("float32")
         tensors = [tvm.runtime.tensor(a, tvm.ext_dev(0)) for a in (given, row, np.full_like(given, np.nan))]

@@ -31,11 +31,8 @@ from .blocks import (
 )
 from .decisions import Choice, rv_of
 from .hardware_of import check_group, hardware_for
-from .tile_facts import groups_at_once, space_of, units_of
+from .tile_facts import TileSpace, groups_at_once, space_of, units_of
 from .transaction import primitive
-
-#: Iterations that are left to each of several units that walk a dimension together, at the greatest size.
-LEAST_WALK = 4
 
 
 @primitive(
@@ -151,7 +148,7 @@ def map_to_units(
             tiles.append(col_outer)
         col_outer = None
     given = tiles
-    tiles, walked = _apart(sch, tiles, space_of(hw).walkers)
+    tiles, walked = _apart(sch, tiles, space_of(hw))
     if tiles != given:
         sch.reorder(*tiles, *walked, *([] if col_outer is None else [col_outer]), row_inner, col_inner)
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
@@ -181,12 +178,12 @@ def map_to_units(
     return [pid, lid, col_outer, row_inner, col_inner]
 
 
-def _apart(sch: Schedule, tiles: list[Any], walkers: int) -> tuple[list[Any], list[Any]]:
+def _apart(sch: Schedule, tiles: list[Any], space: TileSpace) -> tuple[list[Any], list[Any]]:
     """The loops whose iterations are numbered, and those that each unit walks.
 
     How many units there are is affine in sizes: of several open loops the first is dealt to them, with all
     that are not open. It is numbered outside of those, so that a unit's number is parted by numbers.
-    Up to ``walkers`` units walk a long one together, each every so many iterations.
+    Up to ``walkers`` units walk a long one together, each every so many iterations, or one each.
     """
     is_open = [is_open_loop(sch, loop) for loop in tiles]
     if not any(is_open):
@@ -196,9 +193,11 @@ def _apart(sch: Schedule, tiles: list[Any], walkers: int) -> tuple[list[Any], li
     walked = [loop for k, loop in enumerate(tiles) if k != first and is_open[k]]
     if not walked:
         return numbered, []
-    together = min(walkers, most_iterations(sch, walked[0]) // LEAST_WALK)
+    most = most_iterations(sch, walked[0])
+    together = min(space.walkers, most // space.least_walk)
     if together > 1:
-        walked[0], member = sch.split(walked[0], [None, 1 << (together.bit_length() - 1)])
+        members = together if together == most else 1 << (together.bit_length() - 1)
+        walked[0], member = sch.split(walked[0], [None, members])
         numbered.append(member)
     return numbered, walked
 

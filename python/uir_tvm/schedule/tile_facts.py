@@ -55,6 +55,8 @@ class TileSpace:
         Most tiles that a unit takes in one loop where sizes decide how many tiles there are.
     walkers : int
         Most units that walk a dimension of open length together.
+    least_walk : int
+        Iterations that each of them has at least, at the greatest length.
     even : bool
         Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
         a tile is still a whole transfer (the model's ``transfer_bytes``).
@@ -84,6 +86,7 @@ class TileSpace:
     stages: int = 1
     open_turns: int = 1
     walkers: int = 1
+    least_walk: int = 4
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0

@@ -24,6 +24,7 @@ TILES = TileSpace(
     transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
     stages=2,
     walkers=16,
+    least_walk=1,
     even=True,
 )
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.

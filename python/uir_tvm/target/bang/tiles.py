@@ -24,6 +24,7 @@ TILES = TileSpace(
     transposed={1: (128, 256), 2: (128, 128), 4: (128, 128), 8: (64, 64)},
     stages=2,
     walkers=16,
+    least_walk=1,
     even=True,
     spread_rows=True,
     work_bytes=8,
