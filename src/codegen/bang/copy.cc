@@ -39,7 +39,21 @@ struct Shape {
   std::vector<Dimension> dims;
 };
 
-Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& cols) {
+/*! \brief A product of two counts. */
+Bound Product(const Bound& a, const Bound& b) {
+  if (a.Constant()) return b * a.range.low;
+  return {a.Text(Precedence::kProduct) + " * " + b.Text(Precedence::kAtom), a.range * b.range, Precedence::kProduct};
+}
+
+/*! \brief Whether on both sides a row of a box begins where the one before ends, which sizes decide. */
+bool FullRows(const Tile& to, const Tile& from, const Box& box) {
+  if (!to.full_rows || !from.full_rows || box.col_begin.range.high > 0) return false;
+  const Affine distance = *to.row_pitch - *from.row_pitch;
+  return distance->terms.empty() && distance->constant == 0 && to.box.col_end.text == box.col_end.text &&
+         from.box.col_end.text == box.col_end.text;
+}
+
+Shape ShapeOf(const Tile& to, const Tile& from, const Box& box, const Bound& rows, const Bound& cols) {
   Shape shape;
   Dimension row{rows, to.row_stride, from.row_stride, to.row_pitch, from.row_pitch},
       col{cols, to.col_stride, from.col_stride, to.col_pitch, from.col_pitch};
@@ -58,6 +72,8 @@ Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& 
   bool dense = shape.dims.empty() && shape.run.Constant() && row.to == shape.run.range.low && row.from == row.to;
   if (dense) {
     shape.run = row.count * shape.run.range.low;
+  } else if (shape.dims.empty() && FullRows(to, from, box)) {
+    shape.run = Product(row.count, shape.run);
   } else {
     shape.dims.push_back(row);
   }
@@ -75,7 +91,7 @@ std::string Guard(const Bound& rows, const Bound& cols) {
 
 /*! \brief Whether a box is one run of elements on both sides. */
 bool IsRun(const Tile& to, const Tile& from, const Box& box) {
-  return ShapeOf(to, from, box.row_end - box.row_begin, box.col_end - box.col_begin).dims.empty();
+  return ShapeOf(to, from, box, box.row_end - box.row_begin, box.col_end - box.col_begin).dims.empty();
 }
 
 class Copier {
@@ -134,7 +150,7 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
   Bound rows = AtLeastZero(e, box.row_end - box.row_begin, "row_count");
   Bound cols = AtLeastZero(e, box.col_end - box.col_begin, "col_count");
   if (rows.range.high == 0 || cols.range.high == 0) return {};
-  Shape shape = ShapeOf(to, from, rows, cols);
+  Shape shape = ShapeOf(to, from, box, rows, cols);
   Copier copier(&e, to, from, name);
   Bound to_at = e.RowsOf(to, box.row_begin) + e.ColsOf(to, box.col_begin);
   Bound from_at = e.RowsOf(from, box.row_begin) + e.ColsOf(from, box.col_begin);

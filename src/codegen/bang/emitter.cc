@@ -8,6 +8,7 @@
 
 #include "base/rounding.h"
 #include "codegen/bang/api.h"
+#include "codegen/bang/packed.h"
 #include "codegen/pipes/vocabulary.h"
 
 namespace uir::codegen::bang {
@@ -19,6 +20,7 @@ const tiles::CoreMemory kCoreMemory = {
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
   platform_ = Table().PlatformOf(graph);
+  packed_ = PackedPitches(*plan, scope_);
   const std::set<std::string> used = PointersOf(plan->uses());
   for (const IPointer& pointer : graph->pointers) {
     std::string name(pointer->name), text;
@@ -44,6 +46,10 @@ Tile Emitter::TileOf(const ISlice& slice) {
   }
   Tile tile = TileIn(slice, slice->pointer->level == "sram" ? kSram : kNram, plan_->PlaceOf(pointer).begin);
   tile.tensor = locals_.at(pointer);
+  if (auto pitch = packed_.find(pointer); pitch != packed_.end()) {
+    tile.row_pitch = pitch->second;
+    tile.full_rows = true;
+  }
   return tile;
 }
 

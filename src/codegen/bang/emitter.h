@@ -156,6 +156,8 @@ class Emitter : public tiles::Emitter {
   std::vector<std::string> Conditional(const std::vector<std::string>& lines) const;
 
   std::map<std::string, std::string> parameters_, locals_;
+  /*! \brief Pointers whose rows lie as far apart as they are long (packed.h). */
+  std::map<std::string, Affine> packed_;
   std::vector<Pointer> pointers_;
   /*! \brief WRAM of the iOp at `weights_position_`. */
   int64_t weights_ = 0, weights_total_ = 0;

@@ -17,6 +17,30 @@ bool LiesTurned(const Tile& tile) {
   return tile.rows > 1 && tile.cols > 1 && tile.row_stride == 1 && tile.col_stride > 1;
 }
 
+//! \brief The same for a tile whose rows lie packed (packed.h): what turns it takes rows of the length that there is.
+//! \return Whether it was done.
+bool CopyTurnedPacked(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  const bool load = to.memory == kNram;
+  const Tile& far = load ? from : to;
+  const Tile& near = load ? to : from;
+  if (!LiesTurned(far) || to.bytes == 8 || e.FreeBytes() < to.rows * to.cols * to.bytes) return false;
+  Tile work = e.Work(to.dtype, to.cols, to.rows);
+  work.box = tiles::Turned(box);
+  const std::string length = box.col_end.Text(Precedence::kProduct), rows = std::to_string(to.rows);
+  const auto turn = [&](const Tile& target, const Tile& source) {
+    TurnRows(e, target, source, load ? length : rows, load ? rows : length,
+             box.col_end.range.low > 0 ? "" : length + " > 0");
+  };
+  if (load) {
+    Copy(e, work, from.Turned(), work.box);
+    turn(near, work);
+  } else {
+    turn(work, near);
+    Copy(e, to.Turned(), work, work.box);
+  }
+  return true;
+}
+
 //! \brief A copy between NRAM and another memory in which that one's side lies the other way round: its rows are copied
 //! whole, and turned in NRAM.
 //! \param spares Whether what the target holds outside of the box stays.
@@ -25,6 +49,7 @@ bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box, bo
   bool load = to.memory == kNram;
   const Tile& far = load ? from : to;
   const Tile& near = load ? to : from;
+  if (near.row_pitch) return CopyTurnedPacked(e, to, from, box);
   int64_t need = 3 * to.rows * to.cols * to.bytes;
   if (!LiesTurned(far) || !near.RowsDense() || to.bytes == 8 || e.FreeBytes() < need) return false;
   Tile work = e.Work(to.dtype, to.cols, to.rows);

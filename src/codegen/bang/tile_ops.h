@@ -27,6 +27,10 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
 void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::string& condition = "");
 
 // transpose.cc
+//! \brief Rows of `from` as columns of `to`, both packed in NRAM: so many rows of so many elements, C++ texts.
+//! \param condition C++ text that guards it; empty: always.
+void TurnRows(Emitter& e, const Tile& to, const Tile& from, const std::string& rows, const std::string& cols,
+              const std::string& condition = "");
 /*! \brief to[i, j] = from[j, i] over the box of `to`, both in NRAM. */
 void TransposeTile(Emitter& e, const Tile& to, const Tile& from);
 

@@ -101,6 +101,11 @@ Tile Emitter::TileIn(const ISlice& slice, const std::string& memory, int64_t bas
   if (slice->col_pitch) tile.col_pitch = slice->col_pitch.value();
   tile.align = scope_.PowerOfTwo(tile.offset.Scale(tile.bytes) + Affine::Constant(base), kMostAlign);
   tile.box = BoxOf(slice);
+  if (tile.row_pitch && !slice->col_begin && slice->col_end && tile.box.col_end.range.high <= tile.cols) {
+    const Affine rest = *tile.row_pitch - slice->col_end.value();
+    const Range range = scope_.Of(slice->col_end.value());
+    tile.full_rows = rest->terms.empty() && rest->constant == 0 && range.low >= 0 && range.high <= tile.cols;
+  }
   return tile;
 }
 

@@ -44,6 +44,7 @@ Tile Tile::Turned() const {
   std::swap(turned.rows, turned.cols);
   std::swap(turned.row_stride, turned.col_stride);
   std::swap(turned.row_pitch, turned.col_pitch);
+  turned.full_rows = false;
   turned.box = {box.col_begin, box.col_end, box.row_begin, box.row_end};
   return turned;
 }
@@ -64,7 +65,7 @@ pipes::Region Tile::Region(bool write) const {
   region.begin = offset.Scale(bytes) + Affine::Constant(base);
   region.write = write;
   region.bytes = bytes;
-  region.anywhere = (row_pitch && rows > 1) || (col_pitch && cols > 1);
+  region.anywhere = (row_stride == kOpenStride && rows > 1) || (col_stride == kOpenStride && cols > 1);
   if (region.anywhere) return region;
   int64_t run = 1;
   if (RowsDense()) {

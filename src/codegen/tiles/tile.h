@@ -41,8 +41,11 @@ struct Tile {
   int64_t cols = 1;
   int64_t row_stride = 0;
   int64_t col_stride = 1;
-  /*! \brief In global memory, strides that sizes decide; the stride of that side is then `kOpenStride`. */
+  /*! \brief Strides that sizes decide. In global memory the stride of that side is then `kOpenStride`, on chip the most
+   * that it may be. */
   std::optional<Affine> row_pitch, col_pitch;
+  /*! \brief With a `row_pitch`: whether that many columns of every row are in the box. */
+  bool full_rows = false;
   /*! \brief Bytes of an element. */
   int64_t bytes = 4;
   /*! \brief Power of two (up to 512) that the byte address of element (0, 0) is proved to be a multiple of. */
@@ -54,7 +57,7 @@ struct Tile {
   /*! \brief Whether sizes decide a stride. */
   bool OpenStrides() const { return row_pitch || col_pitch; }
   /*! \brief Whether all elements follow each other without a gap, row by row. */
-  bool Dense() const { return RowsDense() && (rows == 1 || row_stride == cols); }
+  bool Dense() const { return RowsDense() && (rows == 1 || (row_stride == cols && !row_pitch)); }
   /*! \brief Elements from element (0, 0) to the last one, gaps included. */
   int64_t Span() const { return (rows - 1) * row_stride + (cols - 1) * col_stride + 1; }
 
