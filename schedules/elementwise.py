@@ -81,6 +81,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         if space_of(hw).bands and len(blocks) == 1 and (band := _band(root, hw)) is not None:
             _walk_bands(sch, root, band)
             blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
+        if space_of(hw).even and len(blocks) == 1 and (longer := _longer_rows(root, hw)) is not None:
+            _walk_last(sch, root, longer)
+            blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
         rows, (r, c) = _row_tile(hw, root, elements)
         groups = decide_groups(sch, hw, blocks, decisions, rows // r * math.ceil(root.spatial[-1] / c))
         # what is the same for all rows stays where it is while these go by
@@ -201,6 +204,52 @@ def _walk_bands(sch: Schedule, block: BlockInfo, band: int) -> None:
         return [*index[:-3], index[-2] // band, index[-3], index[-2] % band, index[-1]]
 
     sch.transform_block_layout(block.rv, tvm.tirx.IndexMap.from_func(banded, ndim=len(block.spatial)))
+
+
+def _longer_rows(block: BlockInfo, hw: HardwareModel) -> int | None:
+    """The loop whose rows make wider transfers than those of the last one before the columns; None: no other.
+
+    A result (.., N, M, c) of an operand (.., M, N, c): a tile of rows along M is one run of the result, one
+    along N is one run of the operand. Where M rows are less than a transfer, N is longer, and every unit has
+    such rows, tiles go along N.
+    """
+    *outer, columns = block.spatial
+    if len(outer) < 2 or min(outer) < 2:
+        return None
+    variables = [iv.var for iv in block.stmt.iter_vars]
+    width = max(dtype_bytes(r.source.ty.dtype) for r in (*block.stmt.reads, *block.stmt.writes))
+    if outer[-1] * columns * width >= int(hw.figures.get("transfer_bytes", 0)):
+        return None
+    for load in collect(block.stmt.body, tvm.ir.TensorLoad):
+        place = next((k for k, var in enumerate(variables[:-2]) if _is_row(load, var, variables[-1])), None)
+        if place is None or outer[place] <= outer[-1]:
+            continue
+        if math.prod(outer) // outer[place] >= busy_units(hw):
+            return place
+    return None
+
+
+def _is_row(load: Any, row: Any, column: Any) -> bool:
+    """Whether a variable walks the rows of what is loaded, and another their columns."""
+    return len(load.indices) > 1 and load.indices[-1].same_as(column) and load.indices[-2].same_as(row)
+
+
+def _walk_last(sch: Schedule, block: BlockInfo, place: int) -> None:
+    """Make a loop the last one before the columns.
+
+    Before::
+
+        for i, j, k in grid(N, M, c): result[i, j, k] = operand[j, i, k]
+
+    After::
+
+        for j, i, k in grid(M, N, c): the same
+    """
+
+    def moved(*index: Any) -> list[Any]:
+        return [*index[:place], *index[place + 1 : -1], index[place], index[-1]]
+
+    sch.transform_block_layout(block.rv, tvm.tirx.IndexMap.from_func(moved, ndim=len(block.spatial)))
 
 
 def _is_same_for_rows(block: BlockInfo) -> bool:

@@ -75,7 +75,7 @@ def test_groups_whose_tiles_end_with_their_rows_are_dealt(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_tiles_of_one_open_dimension_are_dealt_one_by_one(target: str) -> None:
-    """Scores of one head are several tiles, each any core's: a core walks nothing but the tiles of its turns."""
+    """Scores of one head are several tiles, each any core's: a core walks its turns alone."""
     module, graph = masked_softmax(target, 128)
     assert [name for name, extent in loops_of(graph.body) if extent > 1] == ["tile"]
     assert_softmax(module, ((1, 128), (1, 1), (2, 33), (3, 97)))
