@@ -20,7 +20,7 @@ const tiles::CoreMemory kCoreMemory = {
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
   platform_ = Table().PlatformOf(graph);
-  packed_ = PackedPitches(*plan, scope_);
+  packed_ = PackedPitches(*plan);
   const std::set<std::string> used = PointersOf(plan->uses());
   for (const IPointer& pointer : graph->pointers) {
     std::string name(pointer->name), text;

@@ -44,7 +44,8 @@ bool IsTile(const ISlice& slice, const Scope& scope, const std::set<std::string>
 
 }  // namespace
 
-std::map<std::string, Affine> PackedPitches(const tiles::Plan& plan, const Scope& scope) {
+std::map<std::string, Affine> PackedPitches(const tiles::Plan& plan) {
+  const Scope scope = ScopeOf(plan.graph());
   std::set<std::string> sizes;
   for (const Size& size : plan.graph()->sizes) sizes.insert(std::string(size->name));
   std::map<std::string, Affine> packed;

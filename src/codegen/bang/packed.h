@@ -20,7 +20,6 @@ namespace uir::codegen::bang {
 //!                                                t[0; (128,64); (n,1); cols :n]     one run of 128*n
 //!
 //! \param plan Of the graph.
-//! \param scope The sizes of the graph.
-std::map<std::string, Affine> PackedPitches(const tiles::Plan& plan, const Scope& scope);
+std::map<std::string, Affine> PackedPitches(const tiles::Plan& plan);
 
 }  // namespace uir::codegen::bang
