@@ -67,6 +67,11 @@ pipes::Region Tile::Region(bool write) const {
   region.bytes = bytes;
   region.anywhere = (row_stride == kOpenStride && rows > 1) || (col_stride == kOpenStride && cols > 1);
   if (region.anywhere) return region;
+  if ((row_pitch && row_stride != kOpenStride) || (col_pitch && col_stride != kOpenStride)) {
+    // on chip, where rows may lie anywhere up to their greatest distance
+    region.bytes = Span() * bytes;
+    return region;
+  }
   int64_t run = 1;
   if (RowsDense()) {
     run = cols;
