@@ -303,4 +303,39 @@ RecurrenceAttrs RecurrenceAttrs::Parse(const std::string& text) {
   return out;
 }
 
+IntegerAttrs IntegerAttrs::Parse(const std::string& text) {
+  Fields fields("integer_product", text);
+  IntegerAttrs out;
+  const std::vector<int64_t> image = fields.Ints("image", 4), weight = fields.Ints("weight", 3);
+  const std::vector<int64_t> stride = fields.Ints("strides", 2), dilation = fields.Ints("dilation", 2);
+  const std::vector<int64_t> padding = fields.Ints("padding", 4);
+  constexpr int64_t kMost = int64_t{1} << 31;  // of a size: sums of products of two fit into 64 bits
+  fields.NotNegative("image", image[0]);
+  for (size_t d = 1; d < 4; ++d) fields.Positive("image", image[d]);
+  for (int64_t size : weight) fields.Positive("weight", size);
+  for (int64_t size : padding) fields.NotNegative("padding", size);
+  for (int d = 0; d < 2; ++d) {
+    fields.Positive("strides", out.stride[d] = stride[d]);
+    fields.Positive("dilation", out.dilation[d] = dilation[d]);
+  }
+  for (const std::vector<int64_t>& sizes : {image, weight, stride, dilation, padding}) {
+    for (int64_t size : sizes) {
+      if (size >= kMost) fields.Fail("image", "or another field has a size of 2^31 and more");
+    }
+  }
+  std::copy(padding.begin(), padding.end(), out.padding);
+  out.n = image[0], out.h = image[1], out.w = image[2], out.c = image[3];
+  out.o = weight[0], out.kh = weight[1], out.kw = weight[2];
+  const int64_t high = out.h + padding[0] + padding[2] - (out.kh - 1) * out.dilation[0] - 1;
+  const int64_t wide = out.w + padding[1] + padding[3] - (out.kw - 1) * out.dilation[1] - 1;
+  if (high < 0 || wide < 0) fields.Fail("weight", "is larger than the padded image\n  remedy: add padding");
+  out.oh = high / out.stride[0] + 1, out.ow = wide / out.stride[1] + 1;
+  out.zero = fields.Int("zero"), out.out_zero = fields.Int("out_zero");
+  for (auto [name, zero] : {std::pair{"zero", out.zero}, std::pair{"out_zero", out.out_zero}}) {
+    if (zero < -128 || zero > 255) fields.Fail(name, "is " + std::to_string(zero) + "\n  limit:  -128 to 255");
+  }
+  out.wide = fields.Flag("wide");
+  return out;
+}
+
 }  // namespace uir::library

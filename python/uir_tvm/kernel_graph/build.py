@@ -48,7 +48,8 @@ from .nodes import (
     SpecializedOp,
     Tensor,
 )
-from .op_kinds import FINDING, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
+from .integer_products import gather_integer_products, integer_call
+from .op_kinds import FINDING, INTEGER_PRODUCT, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -65,6 +66,7 @@ log = logging.getLogger(__name__)
 
 #: Operators of a library that are called in a way of their own.
 LIBRARY_CALLS: dict[str, Callable[..., Any]] = {
+    INTEGER_PRODUCT: integer_call,
     RECURRENCE: recurrence_call,
     LIBRARY_ATTENTION: attention_call,
 }
@@ -206,6 +208,7 @@ def grouped(
     op_count = _count_ops(mod)
     whole = widen(narrowed(normalize(mod), precision), table)
     apart = expand(whole, lambda call: takes(call, table))
+    apart, integers = gather_integer_products(apart, table)
     apart = gather_products(apart, table)
     program = from_relax(whole if apart is whole else normalize(apart))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)

@@ -15,10 +15,18 @@ from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, perm
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
 from ..size_space import open_sizes
-from .op_kinds import FINDING, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
+from .integer_products import is_integer_product
+from .op_kinds import FINDING, INTEGER_PRODUCT, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
 from .program import Op, Program, StateValue, Value, View
 from .quantized_weights import is_product
 from .strided_views import Layout
+
+#: Operators that are calls of functions in Relax -> which calls they are.
+OUR_CALLS: dict[str, Callable[[tvm.ir.Call], bool]] = {
+    QUANTIZED_PRODUCT: is_product,
+    INTEGER_PRODUCT: is_integer_product,
+    RECURRENCE: is_recurrence,
+}
 
 Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such
 
@@ -106,7 +114,7 @@ class _Reader:
         return self._call(expr, binding.var)
 
     def _call(self, call: tvm.ir.Call, var: tvm.ir.Var) -> Bound:
-        name = QUANTIZED_PRODUCT if is_product(call) else RECURRENCE if is_recurrence(call) else op_name(call)
+        name = _name_of(call)
         tensors = self._tensors(call)
         view_rule = VIEWS.get(name)
         if view_rule is not None:
@@ -206,9 +214,14 @@ class _Reader:
 
 
 def _is_call(call: tvm.ir.Call) -> bool:
-    """Whether a call is one of PyTorch's operators at run time, a recurrence, or a quantised product."""
+    """Whether a call is one of PyTorch's operators at run time, or of `OUR_CALLS`."""
     opaque = op_name(call) == OPAQUE and str(call.args[0].global_symbol) in (FUNCTION, FOUND)
-    return opaque or is_recurrence(call) or is_product(call)
+    return opaque or any(is_ours(call) for is_ours in OUR_CALLS.values())
+
+
+def _name_of(call: tvm.ir.Call) -> str:
+    """The operator of a call, by its name in `op_kinds`."""
+    return next((name for name, is_ours in OUR_CALLS.items() if is_ours(call)), op_name(call))
 
 
 def _finds(call: tvm.ir.Call) -> bool:

@@ -18,6 +18,7 @@ from ..open_size import OpenSize, at
 from ..size_space import SizeSpace, reading_open_sizes
 from .attention import AttentionDecision
 from .fusion import Fusion
+from .integer_products import is_integer_product
 from .merge import Kernel
 from .op_kinds import OPAQUE
 from .operator_groups import OperatorGroup
@@ -161,7 +162,7 @@ class _InNumbers:
 
     def _call(self, call: tvm.ir.Call) -> tvm.ir.Call:
         """A call of Relax whose arguments that are no tensors are numbers."""
-        if op_name(call) == OPAQUE and not is_recurrence(call):
+        if op_name(call) == OPAQUE and not (is_recurrence(call) or is_integer_product(call)):
             raise OpenSizeError(
                 "An operator that PyTorch computes is described by numbers.",
                 need="operators that have kernels",

@@ -18,6 +18,8 @@ SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 RECURRENCE = "recurrence"
 #: A product with a weight of few bits, until `library_match` makes it the library's.
 QUANTIZED_PRODUCT = "quantized_matmul"
+#: A product of bytes with a constant weight, summed in int32.
+INTEGER_PRODUCT = "integer_product"
 #: Attention as the library computes it.
 LIBRARY_ATTENTION = "library.attention"
 #: The product with a weight of few bits as a kernel of ours.
@@ -90,6 +92,7 @@ KINDS: dict[str, OpKind] = {
     "library.conv2d": _LIBRARY,
     QUANTIZED_PRODUCT: _LIBRARY,
     LIBRARY_ATTENTION: OpKind("library", expensive=True, reshapable=False, epilogue=False),
+    INTEGER_PRODUCT: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),

@@ -110,6 +110,8 @@ class LibraryTable:
     unpacks : frozenset of str
         Element types of products with weights of few bits that a kernel of ours computes, where the library
         has none.
+    integers_not : str
+        Why there is no ``integer_product``, where there is none.
     rounds : bool
         Whether its products with weights of few bits can read 8 bits a value of their other operand.
     rounds_not : str
@@ -145,6 +147,7 @@ class LibraryTable:
     contracted_innermost: bool = False
     place_major: bool = False
     unpacks: frozenset[str] = frozenset()
+    integers_not: str = "the target has no product of integers"
     rounds: bool = False
     rounds_not: str = "the target has no library"
     digits: int = 3

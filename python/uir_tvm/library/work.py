@@ -11,6 +11,7 @@ import attrs
 from ..symbolic_shapes import Sizes
 from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from .integer_attrs import IntegerAttrs
 from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers
@@ -84,11 +85,20 @@ def _attention(text: str) -> Work:
     return Work("x".join(map(str, (*it.batch, it.m, it.n, it.d))), 2 * rows * it.n * (it.d + it.e), elements)
 
 
+def _integers(text: str) -> Work:
+    it = IntegerAttrs.from_json(text)
+    out, window = math.prod(it.output), it.image[3] * it.weight[1] * it.weight[2]
+    elements = (math.prod(it.image) + it.weight[0] * window * (1 + it.wide)) // 4 + out
+    sizes = f"{'x'.join(map(str, it.image))} by {'x'.join(map(str, it.weight))}"
+    return Work(sizes, 2 * out * window, elements)
+
+
 #: Operator -> what it does, of the text of its attributes.
 WORK: Mapping[str, Callable[[str], Work]] = {
     "matmul": _matmul,
     "quantized_matmul": _quantized,
     "conv2d": _conv2d,
+    "integer_product": _integers,
     "recurrence": _recurrence,
     "attention": _attention,
 }

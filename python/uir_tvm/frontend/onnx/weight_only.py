@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from ...quantized import RESULTS
-from ...quantized_weight import affine_weight
+from ...quantized_weight import MOST_GROUP, affine_weight
 from .converters.packed_weights import DOMAIN, OPERATOR
 from .known import VersionedNode, attributes_of
 from .rewrites import Rewrite
@@ -36,6 +36,7 @@ def packed_weight(
     step: VersionedNode,
     simplifier: Simplifier,
     result: str = "",
+    most: int | None = None,
 ) -> str:
     """A weight as a quantised tensor, scale * (code - zero point).
 
@@ -56,8 +57,10 @@ def packed_weight(
     simplifier : Simplifier
     result : str
         What the tensor is called; default: a name of its own.
+    most : int, optional
+        Values of a group at most (`affine_weight`).
     """
-    weight = affine_weight(codes, scales, points, bits)
+    weight = affine_weight(codes, scales, points, bits, most)
     sides = [] if weight.offsets is None else [weight.offsets]
     name = result or f"{simplifier.prefix()}weight"
     simplifier.known.add_type(name, element, weight.shape)
@@ -74,11 +77,10 @@ def packed_weight(
 
 
 def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
-    """DequantizeLinear(x, scales, zero points) of a constant matrix with a scale for every block of an axis.
+    """DequantizeLinear(x, scales, zero points) of a constant with a scale for blocks of an axis, or its places.
 
     Before: w = DequantizeLinear(x, s, z, axis=1, block_size=32).  After: w = Dequantize(codes, s, ...), whose
-    codes are packed; along axis 0 it is the turned tensor of those of x.T.  Scales of a whole axis, or of the
-    whole tensor, stay as they are: such weights belong to quantised activations as a rule.
+    codes are packed; along axis 0 it is the turned tensor of those of x.T.
     """
     names = [*step.node.input, ""][:3]
     known, attributes = simplifier.known, attributes_of(step)
@@ -88,6 +90,8 @@ def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
         return False
     kind = CODES.get(known.element(names[0]))
     block = int(attributes.get("block_size", 0))  # type: ignore[call-overload]
+    if kind is not None and not block and scales.size and scales.ndim < 2:
+        return _dequantize_axis(step, simplifier, kind)
     if kind is None or not block or x.ndim != 2 or scales.ndim != 2:
         return False
     element = known.element(step.node.output[0]) or known.element(names[1])
@@ -104,6 +108,46 @@ def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
         return True
     turned = packed_weight(codes.T, scales.T, points.T, bits, element, step, simplifier)
     node = helper.make_node("Transpose", [turned], [step.node.output[0]], perm=[1, 0])
+    simplifier.run(VersionedNode(node, step.version))
+    return True
+
+
+def _dequantize_axis(step: VersionedNode, simplifier: Simplifier, kind: tuple[int, int]) -> bool:
+    """A weight of a product or a convolution, with a scale for each output or one for all.
+
+    Before: w = DequantizeLinear(x, s, z, axis=0), of 32x3x3x3.
+    After: w = Reshape(Dequantize(codes, s, ...), (32, 3, 3, 3)).
+    A matrix is multiplied from the right: its outputs are columns, and it is the turned tensor of those of x.T.
+    """
+    known, attributes = simplifier.known, attributes_of(step)
+    names = [*step.node.input, ""][:3]
+    x, scales, zeros = (known.array(name) if name else None for name in names)
+    assert x is not None and scales is not None
+    element = known.element(step.node.output[0]) or known.element(names[1])
+    axis = int(attributes.get("axis", 1))  # type: ignore[call-overload]
+    one = scales.size == 1
+    if x.ndim not in (2, 4) or not x.size or not -x.ndim <= axis < x.ndim or helper.tensor_dtype_to_np_dtype(element).name not in RESULTS:
+        return False
+    axis = axis % x.ndim if not one else 0 if x.ndim == 4 else 1
+    turned = x.ndim == 2 and axis == 1
+    if (axis != 0 and not turned) or (not one and scales.size != x.shape[axis]):
+        return False
+    bits, shift = kind
+    matrix = (x.T if turned else x.reshape(len(x), -1)).astype(np.int32) + shift
+    if matrix.shape[1] % (8 // bits):
+        return False
+    points = np.full(1, shift, np.float32) if zeros is None else zeros.astype(np.float32).reshape(-1) + shift
+    if points.size not in (1, scales.size):
+        return False
+    columns = np.broadcast_to(np.asarray(scales).reshape(-1, 1), (len(matrix), 1))
+    points = points[:1] if (points == points[0]).all() else points
+    points = points.reshape(-1, 1)
+    inner = packed_weight(matrix, columns, points, bits, element, step, simplifier, most=MOST_GROUP)
+    if turned:
+        node = helper.make_node("Transpose", [inner], [step.node.output[0]], perm=[1, 0])
+    else:
+        shape = simplifier.constant(np.array(x.shape, np.int64))
+        node = helper.make_node("Reshape", [inner, shape], [step.node.output[0]])
     simplifier.run(VersionedNode(node, step.version))
     return True
 

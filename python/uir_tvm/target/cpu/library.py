@@ -21,6 +21,7 @@ TABLE = LibraryTable(
         "matmul": "uir.library.cpu.matmul",
         "conv2d": "uir.library.cpu.conv2d",
         "quantized_matmul": "uir.library.cpu.quantized_matmul",
+        "integer_product": "uir.library.cpu.integer_product",
         "attention": "uir.library.cpu.attention",
         "recurrence": "uir.library.cpu.recurrence",
     },

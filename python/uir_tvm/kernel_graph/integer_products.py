@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of bytes in Relax as one operator each, with what follows them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import prod
+from typing import Any
+
+import attrs
+import numpy as np
+import tvm
+from tvm import relax
+
+from ..frontend.normalize import replace_main
+from ..frontend.relax_view import address_of, dtype_of, integers, op_name, shape_of
+from ..function_scope import function_scope
+from ..library.integer_attrs import IntegerAttrs, pack_integers
+from ..library.library_tables import LibraryTable
+from .byte_tensors import Bytes, Weight, bytes_of, packs_narrow, weight_of
+from .integer_endings import Ending, after
+from .op_kinds import INTEGER_PRODUCT
+from .program import Op, Program, Value
+
+#: The name that a product has in Relax; nothing is registered under it.
+PRODUCT = "uir.integer_product"
+#: Axes of images with the channels last, and back.
+LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+@attrs.frozen
+class IntegerDecision:
+    """What became of a product whose operands are both whole numbers.
+
+    Attributes
+    ----------
+    output : str
+        The variable in Relax.
+    taken : bool
+        Whether it is a product of integers.
+    reason : str
+        Why it is not.
+    """
+
+    output: str
+    taken: bool
+    reason: str = ""
+
+
+def is_integer_product(call: Any) -> bool:
+    """Whether an expression is such a product."""
+    return op_name(call) == "call_pure_packed" and str(call.args[0].global_symbol) == PRODUCT
+
+
+def gather_integer_products(
+    mod: tvm.IRModule, table: LibraryTable
+) -> tuple[tvm.IRModule, tuple[IntegerDecision, ...]]:
+    """Let products of bytes with constant weights of integers be one operator each.
+
+    Before: a = multiply(astype(subtract(astype(x, int32), 3), float32), s);
+    y = matmul(a, permute_dims(dequantize(w, t))); b = add(y, bias); q = astype(minimum(maximum(add(round(
+    divide(b, r)), 5), 0), 255), uint8).
+    After: q = call_pure_packed("uir.integer_product", x, packed, ...) of uint8, summed in int32.  Images lie
+    with the channels last there, between permute_dims.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        ``main`` is one dataflow block, normalised.
+    table : LibraryTable
+    """
+    rewriter = _Rewriter(mod["main"], table)
+    rewriter.look()
+    decisions = tuple(rewriter.decisions)
+    if not rewriter.found:
+        return mod, decisions
+    return replace_main(mod, rewriter.run()), decisions
+
+
+@attrs.frozen(eq=False)
+class _Product:
+    """A product, where it begins and where it ends."""
+
+    call: Any
+    x: Bytes
+    numbers: np.ndarray
+    ending: Ending
+    image: bool
+    end: Any
+
+
+class _Rewriter:
+    def __init__(self, main: relax.Function, table: LibraryTable) -> None:
+        self.main, self.table = main, table
+        self.builder = relax.BlockBuilder()
+        self.bindings = [binding for block in main.body.blocks for binding in block.bindings]
+        self.calls = {address_of(b.var): b.value for b in self.bindings}
+        self.readers: dict[int, list[tuple[Any, int]]] = {}
+        self.uses: Counter[int] = Counter()
+        for binding in self.bindings:
+            for at, arg in enumerate(_operands(binding.value)):
+                self._use(arg)
+                self.readers.setdefault(address_of(arg), []).append((binding, at))
+        self._use(main.body.body)
+        #: Variable at which a product ends -> the product.
+        self.found: dict[int, _Product] = {}
+        self.decisions: list[IntegerDecision] = []
+        self.values: dict[int, Any] = {}
+
+    def _use(self, expr: Any) -> None:
+        if isinstance(expr, tvm.ir.Var):
+            self.uses[address_of(expr)] += 1
+        elif isinstance(expr, tvm.ir.Tuple):
+            for field in expr.fields:
+                self._use(field)
+        elif isinstance(expr, tvm.ir.TupleGetItem):
+            self._use(expr.tuple_value)
+
+    def look(self) -> None:
+        """Find the products."""
+        for binding in self.bindings:
+            if op_name(binding.value) in ("matmul", "nn.conv2d"):
+                self._product(binding)
+
+    def run(self) -> relax.Function:
+        """The new function."""
+        with function_scope(self.builder, "main", list(self.main.params), self.main.attrs):
+            with self.builder.dataflow():
+                for binding in self.bindings:
+                    self._binding(binding)
+                output = self.builder.emit_output(self._value(self.main.body.body))
+            self.builder.emit_func_output(output)
+        return self.builder.get()["main"]
+
+    def _binding(self, binding: Any) -> None:
+        key = address_of(binding.var)
+        product = self.found.get(key)
+        if product is not None:
+            self.values[key] = self._emit(product)
+            return
+        value = self._value(binding.value)
+        if isinstance(binding, relax.MatchCast):
+            self.values[key] = self.builder.match_cast(value, binding.ty)
+            return
+        simple = isinstance(value, tvm.ir.Var | tvm.ir.Tuple)
+        self.values[key] = value if simple else self.builder.emit(value)
+
+    def _value(self, expr: Any) -> Any:
+        if isinstance(expr, tvm.ir.Var):
+            return self.values.get(address_of(expr), expr)
+        if isinstance(expr, tvm.ir.Tuple):
+            return relax.Tuple([self._value(field) for field in expr.fields])
+        if isinstance(expr, tvm.ir.TupleGetItem):
+            return relax.TupleGetItem(self._value(expr.tuple_value), expr.index)
+        if isinstance(expr, tvm.ir.Call):
+            return relax.Call(expr.op, [self._value(arg) for arg in expr.args], expr.attrs, expr.ty_args)
+        return expr
+
+    def _definition(self, expr: Any) -> Any:
+        found = self.calls.get(address_of(expr)) if isinstance(expr, tvm.ir.Var) else None
+        return found if isinstance(found, tvm.ir.Call) else None
+
+    def _product(self, binding: Any) -> None:
+        """Find out what a product is, and where it ends."""
+        call, image = binding.value, op_name(binding.value) == "nn.conv2d"
+        x = bytes_of(call.args[0], self._definition)
+        weight = None if x is None else weight_of(call.args[1], self._definition)
+        if x is None or weight is None or dtype_of(call) not in ("float32", "int32"):
+            return
+        reason = self._refusal(call, x, weight, image)
+        apart = None if reason else weight.by_output(0 if image else 1)
+        if apart is None:
+            why = reason or "scales of the weight differ within an output"
+            self.decisions.append(IntegerDecision(binding.var.name, False, why))
+            return
+        numbers, scales = apart
+        ending = Ending.of(scales * np.float32(x.scale), x.scaled)
+        ending, end = self._ended(ending, binding, 1 if image else len(shape_of(call) or ()) - 1)
+        self.found[address_of(end.var)] = _Product(call, x, numbers, ending, image, end)
+        self.decisions.append(IntegerDecision(binding.var.name, True))
+
+    def _refusal(self, call: Any, x: Bytes, weight: Weight, image: bool) -> str:
+        """Why a product is none of integers; empty where it is."""
+        if INTEGER_PRODUCT not in self.table.functions:
+            return self.table.integers_not
+        if x.scaled != (dtype_of(call) == "float32"):
+            return "its operands are of other types than its result"
+        if not -128 <= x.zero <= 255:
+            return f"the zero point {x.zero} is no byte"
+        if image:
+            given = call.attrs
+            layouts = (str(given.data_layout), str(given.kernel_layout), str(given.out_layout or "NCHW"))
+            if layouts != ("NCHW", "OIHW", "NCHW"):
+                return f"its images lie as {layouts}"
+            if int(given.groups) != 1:
+                return f"it has {int(given.groups)} groups of channels"
+            return ""
+        if weight.numbers.ndim != 2 or len(shape_of(call.args[0]) or ()) < 2:
+            return "its operands are no matrices"
+        return ""
+
+    def _ended(self, ending: Ending, binding: Any, channel: int) -> tuple[Ending, Any]:
+        """How far what follows is part of the product: the last place where it may end."""
+        best = ending, binding
+        while True:
+            key = address_of(binding.var)
+            readers = self.readers.get(key, ())
+            if self.uses[key] != 1 or len(readers) != 1:
+                return best
+            reader, place = readers[0]
+            if not isinstance(reader.value, tvm.ir.Call) or shape_of(reader.value) != shape_of(binding.value):
+                return best
+            made = after(ending, reader.value, place, channel)
+            if made is None:
+                return best
+            ending, binding = made, reader
+            if ending.usable:
+                best = ending, binding
+
+    def _emit(self, product: _Product) -> Any:
+        """The call, in the order of the model."""
+        emit, op, call = self.builder.emit, relax.op, product.call
+        x = self._value(product.x.base)
+        for move in product.x.moves:
+            x = emit(relax.Call(move.op, [x, *map(self._value, move.args[1:])], move.attrs, move.ty_args))
+        numbers, fields = product.numbers, {}
+        if product.image:
+            given = call.attrs
+            for name in ("strides", "padding", "dilation"):
+                fields[name] = list(integers(getattr(given, name)) or ())
+            numbers = numbers.transpose(0, 2, 3, 1)
+            x = emit(op.permute_dims(x, LAST))
+        narrow = packs_narrow(numbers)
+        ending = product.ending
+        told = {
+            **fields,
+            "weight": [len(numbers), *(numbers.shape[1:3] if product.image else (1, 1))],
+            "zero": product.x.zero,
+            "out_zero": int(ending.zero),
+            "wide": not narrow,
+        }
+        matrix = numbers.reshape(len(numbers), -1).astype(np.int8 if narrow else np.int16)
+        packed = relax.const(pack_integers(matrix, ending.packed()))
+        shape = list(call.ty.shape.values)
+        shape = [shape[axis] for axis in LAST] if product.image else shape
+        operands = [x, packed]
+        if product.x.point is not None:
+            operands.append(emit(op.reshape(self._value(product.x.point), (1,))))
+        made = emit(
+            op.call_pure_packed(
+                PRODUCT,
+                *operands,
+                tvm.ir.StringImm(json.dumps(told)),
+                ty_args=relax.TensorType(shape, ending.dtype),
+            )
+        )
+        return emit(op.permute_dims(made, FIRST)) if product.image else made
+
+
+def _operands(value: Any) -> list[Any]:
+    """The expressions that an expression reads."""
+    if isinstance(value, tvm.ir.Call):
+        return list(value.args)
+    return [value]
+
+
+def integer_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, IntegerAttrs, list[Value]]:
+    """What the library is called with, as `library_call.library_call` says it."""
+    x, shape = op.operands[0], op.operands[0].shape
+    image = shape if len(shape) == 4 else (prod(shape[:-1]), 1, 1, shape[-1])
+    assert op.call is not None
+    attributes = IntegerAttrs(image=image, **json.loads(str(op.call.args[-1].value)))
+    return table.functions[INTEGER_PRODUCT], attributes, [x.base, *(view.base for view in op.operands[1:])]

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of 16-bit numbers by a panel of a weight: sums in 32 bits, and what becomes of them. No guard: included for every
+// width, in a namespace and for instructions of its own. Products of two 16-bit numbers are summed in 32 bits at once,
+// so that nothing saturates on the way; a sum of more than 32 bits wraps around, as int32 does everywhere.
+
+typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
+typedef Ints UnalignedInts __attribute__((aligned(1)));
+typedef float Vector __attribute__((vector_size(kLanes * 4)));
+typedef Vector UnalignedVector __attribute__((aligned(1)));
+typedef int8_t Chars __attribute__((vector_size(kLanes)));
+typedef Chars UnalignedChars __attribute__((aligned(1)));
+constexpr int kVectors = kIntegerColumns / kLanes;
+
+/*! Pairs of numbers of as many outputs as there are lanes. */
+template <typename Entry>
+UIR_INLINE void Load(const Entry* from, Ints& pairs) {
+#if UIR_VECTORS == 512
+  if constexpr (sizeof(Entry) == 1) {
+    pairs = reinterpret_cast<Ints>(_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+    return;
+  }
+#elif UIR_VECTORS == 256
+  if constexpr (sizeof(Entry) == 1) {
+    pairs = reinterpret_cast<Ints>(_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+    return;
+  }
+#else
+  if constexpr (sizeof(Entry) == 1) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      pairs[lane] = static_cast<int32_t>(static_cast<uint16_t>(from[2 * lane]) |
+                                         static_cast<uint32_t>(static_cast<uint16_t>(from[2 * lane + 1])) << 16);
+    }
+    return;
+  }
+#endif
+  pairs = *reinterpret_cast<const UnalignedInts*>(from);
+}
+
+/*! sums += the products of two numbers each, exactly. */
+UIR_INLINE void AddProducts(Ints& sums, const Ints& pairs, int32_t two) {
+#if UIR_VECTORS == 512 && UIR_DOTS
+  sums = reinterpret_cast<Ints>(_mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(pairs),
+                                                    _mm512_set1_epi32(two)));
+#elif UIR_VECTORS == 512
+  sums += reinterpret_cast<Ints>(_mm512_madd_epi16(reinterpret_cast<__m512i>(pairs), _mm512_set1_epi32(two)));
+#elif UIR_VECTORS == 256
+  sums += reinterpret_cast<Ints>(_mm256_madd_epi16(reinterpret_cast<__m256i>(pairs), _mm256_set1_epi32(two)));
+#else
+  typedef uint32_t Bits __attribute__((vector_size(kLanes * 4)));  // which wrap around
+  const Ints low = pairs << 16 >> 16, high = pairs >> 16;
+  sums = reinterpret_cast<Ints>(reinterpret_cast<Bits>(sums) + reinterpret_cast<Bits>(low * int32_t{int16_t(two)}) +
+                                reinterpret_cast<Bits>(high * (two >> 16)));
+#endif
+}
+
+/*! The results of a row in one panel, of which `count` outputs exist. */
+UIR_INLINE void Finish(const Ending& ending, const Ints* sums, int64_t row, int64_t column, int64_t count) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: the sum's last bits are the nearest integer, halves to even
+  const int64_t place = row * ending.columns + column;
+  alignas(64) int32_t whole[kIntegerColumns];
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t first = column + v * kLanes;
+    Ints sum = sums[v] + *reinterpret_cast<const UnalignedInts*>(ending.start + first);
+    if (ending.result != IntegerResult::kSums) {
+      Vector x = __builtin_convertvector(sum, Vector);
+      x = x * *reinterpret_cast<const UnalignedVector*>(ending.factors + first);
+      x = x + *reinterpret_cast<const UnalignedVector*>(ending.terms + first);
+      x = x < ending.low ? Vector{} + ending.low : x;
+      x = x > ending.high ? Vector{} + ending.high : x;
+      if (ending.result == IntegerResult::kBytes) {
+        sum = reinterpret_cast<Ints>(x + kRound) - 0x4b400000 + ending.zero;
+        if (count == kIntegerColumns) {
+          *reinterpret_cast<UnalignedChars*>(ending.out + place + v * kLanes) = __builtin_convertvector(sum, Chars);
+          continue;
+        }
+      } else {
+        sum = reinterpret_cast<Ints>(x);
+      }
+    }
+    if (ending.result != IntegerResult::kBytes && count == kIntegerColumns) {
+      *reinterpret_cast<UnalignedInts*>(ending.out + (place + v * kLanes) * 4) = sum;
+      continue;
+    }
+    *reinterpret_cast<UnalignedInts*>(whole + v * kLanes) = sum;
+  }
+  if (count == kIntegerColumns) return;
+  if (ending.result == IntegerResult::kBytes) {
+    for (int64_t j = 0; j < count; ++j) ending.out[place + j] = static_cast<char>(whole[j]);
+  } else {
+    std::memcpy(ending.out + place * 4, whole, count * 4);
+  }
+}
+
+/*! Rows, each `length` numbers (even) after the one before, by a panel. */
+template <int kRows, typename Entry>
+void RowsByPanel(const int16_t* rows, int64_t length, const char* panel, const Ending& ending, int64_t row,
+                 int64_t column) {
+  Ints sums[kRows][kVectors] = {};
+  const Entry* from = reinterpret_cast<const Entry*>(panel);
+  for (int64_t k = 0; k < length; k += 2, from += 2 * kIntegerColumns) {
+    Ints pairs[kVectors];
+    for (int v = 0; v < kVectors; ++v) Load(from + 2 * v * kLanes, pairs[v]);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      int32_t two;
+      std::memcpy(&two, rows + r * length + k, 4);
+      for (int v = 0; v < kVectors; ++v) AddProducts(sums[r][v], pairs[v], two);
+    }
+  }
+  const int64_t count = std::min(kIntegerColumns, ending.columns - column);
+  for (int r = 0; r < kRows; ++r) Finish(ending, sums[r], row + r, column, count);
+}
+
+/*! Bytes without their zero point, in 16 bits. */
+template <typename Byte>
+void Widen(const Byte* from, int64_t count, int16_t zero, int16_t* to) {
+  for (int64_t j = 0; j < count; ++j) to[j] = static_cast<int16_t>(from[j] - zero);
+}
+
+template <int kRows>
+constexpr RowsFunctions FunctionsOf() {
+  return {kRows, {RowsByPanel<kRows, int8_t>, RowsByPanel<kRows, int16_t>}};
+}
