@@ -7,8 +7,6 @@ typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
 typedef Ints UnalignedInts __attribute__((aligned(1)));
 typedef float Vector __attribute__((vector_size(kLanes * 4)));
 typedef Vector UnalignedVector __attribute__((aligned(1)));
-typedef int8_t Chars __attribute__((vector_size(kLanes)));
-typedef Chars UnalignedChars __attribute__((aligned(1)));
 constexpr int kVectors = kIntegerColumns / kLanes;
 
 /*! Pairs of numbers of as many outputs as there are lanes. */
@@ -53,41 +51,61 @@ UIR_INLINE void AddProducts(Ints& sums, const Ints& pairs, int32_t two) {
 #endif
 }
 
+/*! 16 whole numbers of 32 bits as bytes: their lowest 8 bits. */
+UIR_INLINE void PutBytes(const Ints* whole, char* to) {
+#if UIR_VECTORS == 512
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(reinterpret_cast<__m512i>(whole[0])));
+#elif UIR_VECTORS == 256
+  const __m256i low = _mm256_set1_epi32(255);
+  const __m256i pairs = _mm256_packus_epi32(_mm256_and_si256(reinterpret_cast<__m256i>(whole[0]), low),
+                                            _mm256_and_si256(reinterpret_cast<__m256i>(whole[1]), low));
+  const __m256i ordered = _mm256_permute4x64_epi64(pairs, 0xd8);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1)));
+#else
+  for (int v = 0; v < kVectors; ++v) {
+    for (int lane = 0; lane < kLanes; ++lane) to[v * kLanes + lane] = static_cast<char>(whole[v][lane]);
+  }
+#endif
+}
+
 /*! The results of a row in one panel, of which `count` outputs exist. */
-UIR_INLINE void Finish(const Ending& ending, const Ints* sums, int64_t row, int64_t column, int64_t count) {
+template <IntegerResult kResult>
+UIR_INLINE void FinishRow(const Ending& ending, const Ints* sums, int64_t place, int64_t column, int64_t count) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: the sum's last bits are the nearest integer, halves to even
-  const int64_t place = row * ending.columns + column;
-  alignas(64) int32_t whole[kIntegerColumns];
+  constexpr int kSize = kResult == IntegerResult::kBytes ? 1 : 4;
+  Ints whole[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = column + v * kLanes;
-    Ints sum = sums[v] + *reinterpret_cast<const UnalignedInts*>(ending.start + first);
-    if (ending.result != IntegerResult::kSums) {
-      Vector x = __builtin_convertvector(sum, Vector);
+    whole[v] = sums[v] + *reinterpret_cast<const UnalignedInts*>(ending.start + first);
+    if constexpr (kResult != IntegerResult::kSums) {
+      Vector x = __builtin_convertvector(whole[v], Vector);
       x = x * *reinterpret_cast<const UnalignedVector*>(ending.factors + first);
       x = x + *reinterpret_cast<const UnalignedVector*>(ending.terms + first);
       x = x < ending.low ? Vector{} + ending.low : x;
       x = x > ending.high ? Vector{} + ending.high : x;
-      if (ending.result == IntegerResult::kBytes) {
-        sum = reinterpret_cast<Ints>(x + kRound) - 0x4b400000 + ending.zero;
-        if (count == kIntegerColumns) {
-          *reinterpret_cast<UnalignedChars*>(ending.out + place + v * kLanes) = __builtin_convertvector(sum, Chars);
-          continue;
-        }
-      } else {
-        sum = reinterpret_cast<Ints>(x);
+      whole[v] = reinterpret_cast<Ints>(x);
+      if constexpr (kResult == IntegerResult::kBytes) {
+        whole[v] = reinterpret_cast<Ints>(x + kRound) - 0x4b400000 + ending.zero;
       }
     }
-    if (ending.result != IntegerResult::kBytes && count == kIntegerColumns) {
-      *reinterpret_cast<UnalignedInts*>(ending.out + (place + v * kLanes) * 4) = sum;
-      continue;
-    }
-    *reinterpret_cast<UnalignedInts*>(whole + v * kLanes) = sum;
   }
-  if (count == kIntegerColumns) return;
-  if (ending.result == IntegerResult::kBytes) {
-    for (int64_t j = 0; j < count; ++j) ending.out[place + j] = static_cast<char>(whole[j]);
+  char part[kIntegerColumns * 4];
+  char* to = count == kIntegerColumns ? ending.out + place * kSize : part;
+  if constexpr (kResult == IntegerResult::kBytes) {
+    PutBytes(whole, to);
   } else {
-    std::memcpy(ending.out + place * 4, whole, count * 4);
+    for (int v = 0; v < kVectors; ++v) *reinterpret_cast<UnalignedInts*>(to + v * kLanes * 4) = whole[v];
+  }
+  if (count != kIntegerColumns) std::memcpy(ending.out + place * kSize, part, count * kSize);
+}
+
+template <int kRows, IntegerResult kResult>
+UIR_INLINE void Finish(const Ending& ending, const Ints (&sums)[kRows][kVectors], int64_t row, int64_t column) {
+  const int64_t count = std::min(kIntegerColumns, ending.columns - column);
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    FinishRow<kResult>(ending, sums[r], (row + r) * ending.columns + column, column, count);
   }
 }
 
@@ -107,8 +125,14 @@ void RowsByPanel(const int16_t* rows, int64_t length, const char* panel, const E
       for (int v = 0; v < kVectors; ++v) AddProducts(sums[r][v], pairs[v], two);
     }
   }
-  const int64_t count = std::min(kIntegerColumns, ending.columns - column);
-  for (int r = 0; r < kRows; ++r) Finish(ending, sums[r], row + r, column, count);
+  switch (ending.result) {
+    case IntegerResult::kSums:
+      return Finish<kRows, IntegerResult::kSums>(ending, sums, row, column);
+    case IntegerResult::kFloats:
+      return Finish<kRows, IntegerResult::kFloats>(ending, sums, row, column);
+    case IntegerResult::kBytes:
+      return Finish<kRows, IntegerResult::kBytes>(ending, sums, row, column);
+  }
 }
 
 /*! Bytes without their zero point, in 16 bits. */
