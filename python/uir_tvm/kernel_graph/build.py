@@ -29,6 +29,7 @@ from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
+from .integer_products import gather_integer_products, integer_call
 from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
 from .kernel_maker import SPECIALIZED, KernelMaker
@@ -48,7 +49,6 @@ from .nodes import (
     SpecializedOp,
     Tensor,
 )
-from .integer_products import gather_integer_products, integer_call
 from .op_kinds import FINDING, INTEGER_PRODUCT, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
@@ -226,14 +226,15 @@ def grouped(
     match_attention(program, table)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
-    return GroupedProgram(program, groups, fusion, table, decisions, op_count, unfused, faults)
+    return GroupedProgram(program, groups, fusion, table, decisions, integers, op_count, unfused, faults)
 
 
 @one_at_a_time
 def assembled(given: GroupedProgram, maker: KernelMaker | None = None) -> KernelGraph:
     """The second half of `build_with`: a kernel for each group; in numbers, where no maker is given."""
     assembly = _Assembly(given.program, given.table, given.decisions, given.faults, maker)
-    return assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
+    graph = assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
+    return attrs.evolve(graph, integers=given.integers)
 
 
 def _count_ops(mod: tvm.IRModule) -> int:

@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import attrs
 import numpy as np
 import tvm
 
-from ..frontend.relax_view import array_of, dtype_of, is_constant, op_name, permutation_of, shape_of, uniform_of
+from ..frontend.relax_view import (
+    array_of,
+    dtype_of,
+    is_constant,
+    op_name,
+    permutation_of,
+    shape_of,
+    uniform_of,
+)
 from ..quantized import unpack
 from ..quantized_calls import is_dequantize, packing_of
 
@@ -89,9 +98,8 @@ def _point(expr: Any, definition: Definition) -> Any:
     """One byte that an expression is, in int32."""
     found = bytes_of(expr, definition)
     plain = found is not None and (found.zero, found.point, found.scale) == (0, None, 1.0)
-    if found is None or not plain or any(size != 1 for size in shape_of(found.base) or (0,)):
-        return None
-    return found.base
+    shape = None if found is None else shape_of(found.base)
+    return found.base if found is not None and plain and shape is not None and prod(shape) == 1 else None
 
 
 @attrs.frozen(eq=False)

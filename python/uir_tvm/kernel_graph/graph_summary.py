@@ -90,6 +90,7 @@ def graph_json(graph: KernelGraph) -> str:
             "nodes": nodes,
             "why_not": [asdict(entry) for entry in graph.why_not],
             "attentions": [asdict(entry) for entry in graph.attentions],
+            "integers": [asdict(entry) for entry in graph.integers],
         },
         default=str,  # sizes that are open
     )

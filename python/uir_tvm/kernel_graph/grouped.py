@@ -20,6 +20,7 @@ from .attention import AttentionDecision
 from .fusion import Fusion
 from .integer_products import is_integer_product
 from .merge import Kernel
+from .nodes import IntegerDecision
 from .op_kinds import OPAQUE
 from .operator_groups import OperatorGroup
 from .program import Op, Program, Value, View
@@ -40,6 +41,7 @@ class GroupedProgram:
     fusion : Fusion
     table : LibraryTable
     decisions : list of AttentionDecision
+    integers : tuple of IntegerDecision
     op_count, unfused, faults
         As of `build_with` and `KernelGraph`.
     """
@@ -49,6 +51,7 @@ class GroupedProgram:
     fusion: Fusion
     table: LibraryTable
     decisions: list[AttentionDecision]
+    integers: tuple[IntegerDecision, ...]
     op_count: int
     unfused: int
     faults: str

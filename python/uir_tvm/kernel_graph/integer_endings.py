@@ -128,7 +128,11 @@ def _cast(ending: Ending, to: str) -> Ending | None:
     if ending.stage == WHOLE and to in BYTES:
         limits = np.iinfo(to)
         fits = ending.low + ending.zero >= limits.min and ending.high + ending.zero <= limits.max
-        return attrs.evolve(ending, stage=DONE, dtype=to) if fits and limits.min <= ending.zero <= limits.max else None
+        return (
+            attrs.evolve(ending, stage=DONE, dtype=to)
+            if fits and limits.min <= ending.zero <= limits.max
+            else None
+        )
     return None
 
 
@@ -153,9 +157,7 @@ def _moved(ending: Ending, numbers: np.ndarray) -> Ending | None:
     if ending.stage != FLOATS or (ending.bounded and not one):
         return None
     shift = float(numbers[0]) if one else 0.0
-    return attrs.evolve(
-        ending, term=ending.term + numbers, low=ending.low + shift, high=ending.high + shift
-    )
+    return attrs.evolve(ending, term=ending.term + numbers, low=ending.low + shift, high=ending.high + shift)
 
 
 def _scaled(ending: Ending, numbers: np.ndarray | None) -> Ending | None:

@@ -20,6 +20,7 @@ from ..library.integer_attrs import IntegerAttrs, pack_integers
 from ..library.library_tables import LibraryTable
 from .byte_tensors import Bytes, Weight, bytes_of, packs_narrow, weight_of
 from .integer_endings import Ending, after
+from .nodes import IntegerDecision
 from .op_kinds import INTEGER_PRODUCT
 from .program import Op, Program, Value
 
@@ -27,25 +28,6 @@ from .program import Op, Program, Value
 PRODUCT = "uir.integer_product"
 #: Axes of images with the channels last, and back.
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-
-
-@attrs.frozen
-class IntegerDecision:
-    """What became of a product whose operands are both whole numbers.
-
-    Attributes
-    ----------
-    output : str
-        The variable in Relax.
-    taken : bool
-        Whether it is a product of integers.
-    reason : str
-        Why it is not.
-    """
-
-    output: str
-    taken: bool
-    reason: str = ""
 
 
 def is_integer_product(call: Any) -> bool:

@@ -47,7 +47,7 @@ class LibraryOp:
     Attributes
     ----------
     kind : str
-        ``matmul``, ``quantized_matmul``, ``conv2d``, ``recurrence`` or ``attention``.
+        ``matmul``, ``quantized_matmul``, ``integer_product``, ``conv2d``, ``recurrence`` or ``attention``.
     function : str
         The registered packed function; called with the inputs, `attrs` as JSON, and the output.
     attrs : object
@@ -206,6 +206,24 @@ class FoundAttention:
     saved_bytes: int
 
 
+@frozen
+class IntegerDecision:
+    """A product of bytes with a constant weight of whole numbers, and whether it is summed in integers.
+
+    Attributes
+    ----------
+    output : str
+        The value that it computes.
+    taken : bool
+    reason : str
+        Why it is computed in floats.
+    """
+
+    output: str
+    taken: bool
+    reason: str = ""
+
+
 @frozen(eq=False)
 class KernelGraph:
     """A program as kernels.
@@ -232,6 +250,8 @@ class KernelGraph:
         The last of the inputs, in their order: tensors whose memory holds what calls leave behind.
     positions : tuple
         What is checked before a call (`known_positions.note_position`).
+    integers : tuple of IntegerDecision
+        One for every product of bytes with a weight of whole numbers.
     """
 
     nodes: tuple[Node, ...]
@@ -245,6 +265,7 @@ class KernelGraph:
     attentions: tuple[FoundAttention, ...] = ()
     state: tuple[tuple[Tensor, StateSpec], ...] = ()
     positions: tuple[dict[str, Any], ...] = ()
+    integers: tuple[IntegerDecision, ...] = ()
 
     @property
     def library_ops(self) -> tuple[LibraryOp, ...]:

@@ -13,6 +13,7 @@ from ...quantized import RESULTS
 from ...quantized_weight import MOST_GROUP, affine_weight
 from .converters.packed_weights import DOMAIN, OPERATOR
 from .known import VersionedNode, attributes_of
+from .quantized_parts import check_parts, check_scale
 from .rewrites import Rewrite
 
 if TYPE_CHECKING:
@@ -88,14 +89,18 @@ def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
     x, scales, zeros = arrays
     if x is None or scales is None or (names[2] and zeros is None):
         return False
-    kind = CODES.get(known.element(names[0]))
-    block = int(attributes.get("block_size", 0))  # type: ignore[call-overload]
+    axis, block = (int(attributes.get(name, least)) for name, least in (("axis", 1), ("block_size", 0)))  # type: ignore[call-overload]
+    check_scale(scales, step.text)
+    element = known.element(names[0])
+    points = None if zeros is None else (zeros.shape, _named(known.element(names[2])))
+    check_parts(step.text, x.shape, _named(element), scales.shape, points, axis, block)
+    kind = CODES.get(element)
     if kind is not None and not block and scales.size and scales.ndim < 2:
         return _dequantize_axis(step, simplifier, kind)
     if kind is None or not block or x.ndim != 2 or scales.ndim != 2:
         return False
     element = known.element(step.node.output[0]) or known.element(names[1])
-    axis = int(attributes.get("axis", 1)) % 2  # type: ignore[call-overload]
+    axis %= 2
     bits, shift = kind
     whole = x.shape[axis] % block == 0 and block % (8 // bits) == 0
     if not whole or helper.tensor_dtype_to_np_dtype(element).name not in RESULTS:
@@ -112,6 +117,11 @@ def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
     return True
 
 
+def _named(element: int) -> str:
+    """An element type by its name in NumPy."""
+    return helper.tensor_dtype_to_np_dtype(element).name if element else ""
+
+
 def _dequantize_axis(step: VersionedNode, simplifier: Simplifier, kind: tuple[int, int]) -> bool:
     """A weight of a product or a convolution, with a scale for each output or one for all.
 
@@ -126,7 +136,12 @@ def _dequantize_axis(step: VersionedNode, simplifier: Simplifier, kind: tuple[in
     element = known.element(step.node.output[0]) or known.element(names[1])
     axis = int(attributes.get("axis", 1))  # type: ignore[call-overload]
     one = scales.size == 1
-    if x.ndim not in (2, 4) or not x.size or not -x.ndim <= axis < x.ndim or helper.tensor_dtype_to_np_dtype(element).name not in RESULTS:
+    if (
+        x.ndim not in (2, 4)
+        or not x.size
+        or not -x.ndim <= axis < x.ndim
+        or helper.tensor_dtype_to_np_dtype(element).name not in RESULTS
+    ):
         return False
     axis = axis % x.ndim if not one else 0 if x.ndim == 4 else 1
     turned = x.ndim == 2 and axis == 1

@@ -33,6 +33,7 @@ TABLE = LibraryTable(
     symmetric_padding=True,
     scales=False,
     refuses={"conv2d": frozenset({"residual"})},
+    integers_not="aclnn's product of bytes is not bound: it is computed in floats",
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16", "bfloat16"}),
     place_major=True,

@@ -55,6 +55,7 @@ TABLE = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
     contracted_innermost=True,
+    integers_not="CNNL's product of bytes is not bound: it is computed in floats",
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16"}),
     place_major=True,

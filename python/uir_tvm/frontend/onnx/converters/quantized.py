@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from ...relax_view import dtype_of
+from ..quantized_parts import check_parts, check_scale
 from .narrow_floats import NARROW, SIGNED, from_narrow, to_narrow
 from .node import Converter, OnnxNode, number
 
@@ -33,8 +35,26 @@ def _spread(node: OnnxNode, scale: Any, shape: tuple[int, ...]) -> Any:
     return node.emit(relax.op.take(scale, relax.const(places), axis=axis))
 
 
+def _check(node: OnnxNode, dtype: str, divides: bool) -> None:
+    """Refuse scales and zero points that do not fit the first operand, whose codes are of a dtype."""
+    check_scale(node.constant(1), node.step.text, divides=divides)
+    shape, zero = node.shape(), node.input(2)
+    given = None if zero is None else (node.shape(2), dtype_of(zero))
+    axis, block = (
+        int(node.attributes.get(name, default)) for name, default in (("axis", 1), ("block_size", 0))
+    )
+    check_parts(node.step.text, shape, dtype, node.shape(1), given, axis, block)
+
+
+def _check_scales(node: OnnxNode, **places: int) -> None:
+    """Refuse scales of 0, and those that are no numbers, of operands and results by their names."""
+    for name, place in places.items():
+        check_scale(node.constant(place), node.step.text, f"the scale of {name}", divides=name == "y")
+
+
 def dequantize(node: OnnxNode) -> list[Any]:
     """DequantizeLinear: (x - zero point) * scale, in the dtype of the scale."""
+    _check(node, node.dtype(), divides=False)
     shape, (_, to) = node.shape(), node.result()
     data, scale, zero = node.input(0), node.input(1), node.input(2)
     exact = node.dtype() in NARROW
@@ -63,6 +83,7 @@ def quantize(node: OnnxNode) -> list[Any]:
     """QuantizeLinear: x / scale, rounded with halves to even, plus the zero point, saturated."""
     shape, (_, to) = node.shape(), node.result()
     data, scale, zero = node.input(0), node.input(1), node.input(2)
+    _check(node, to or (dtype_of(zero) if zero is not None else "uint8"), divides=True)
     if node.attributes.get("precision", 0) not in (0, 1):
         node.refuse("with another precision than the scale's or float32", need="precision 0 or 1 (float32)")
     data = _wide(node, data, "float32")
@@ -95,6 +116,7 @@ def _centred(node: OnnxNode, place: int, zero_place: int, axis: int) -> Any:
     if zero is None:
         return data
     sizes = [int(size) for size in zero.ty.shape]
+    check_parts(node.step.text, node.shape(place), node.dtype(place), sizes, (sizes, dtype_of(zero)), axis, 0)
     rank = len(node.shape(place))
     if len(sizes) == 1:
         zero = node.emit(relax.op.reshape(zero, [-1 if i == axis % rank else 1 for i in range(rank)]))
@@ -115,6 +137,7 @@ def qlinear_matmul(node: OnnxNode) -> list[Any]:
     """QLinearMatMul: the product of the centred integers, scaled once and quantised."""
     if node.dtype() in NARROW:
         node.refuse("of floats of eight bits", need="int8 or uint8")
+    _check_scales(node, a=1, b=4, y=6)
     exact = _product(node, _centred(node, 0, 2, -2), _centred(node, 3, 5, -1))
     return [_requantized(node, exact, node.input(1), node.input(4), node.input(6), node.input(7), None)]
 
@@ -169,6 +192,7 @@ def conv_integer(node: OnnxNode) -> list[Any]:
 
 def qlinear_conv(node: OnnxNode) -> list[Any]:
     """QLinearConv: the convolution of the centred integers plus an int32 bias, scaled once and quantised."""
+    _check_scales(node, x=1, w=4, y=6)
     exact = _convolution(node, _centred(node, 0, 2, 0), _centred(node, 3, 5, 0))
     if node.input(8) is not None:
         along = [-1 if i == 1 else 1 for i in range(len(exact.ty.shape))]

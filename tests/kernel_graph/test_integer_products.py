@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of bytes in Relax become operators of integers, with as much of what follows as they end with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import uir_tvm
+from tvm import relax
+from uir_tvm.kernel_graph import build
+from uir_tvm.quantized import Packing
+from uir_tvm.quantized_calls import dequantize_call
+
+RNG = np.random.default_rng(3)
+CODES = RNG.integers(0, 256, (24, 32)).astype(np.uint8)
+SCALES = (RNG.random((24, 1)) * 0.01 + 0.01).astype(np.float32)
+X = RNG.integers(0, 256, (5, 32)).astype(np.uint8)
+ZERO, SCALE = 9, np.float32(0.125)
+
+Emit = Callable[[Any], Any]
+
+
+def number(value: float, dtype: str = "float32") -> Any:
+    return relax.const(value, dtype)
+
+
+def module(follow: Callable[[Emit, Any], Any], zero: int = 128, scales: np.ndarray = SCALES) -> tvm.IRModule:
+    """follow(scale * (x - zero point) by a weight), of bytes x [5, 32]."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((5, 32), "uint8"))
+    op = relax.op
+    packing = Packing(8, 32 // scales.shape[1], zero)
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            emit = builder.emit
+            centred = emit(op.subtract(emit(op.astype(x, "int32")), number(ZERO, "int32")))
+            real = emit(op.multiply(emit(op.astype(centred, "float32")), number(SCALE)))
+            weight = emit(dequantize_call(builder, packing, relax.const(CODES), relax.const(scales)))
+            product = emit(op.matmul(real, emit(op.permute_dims(weight))))
+            out = builder.emit_output(follow(emit, product))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def nothing(emit: Emit, product: Any) -> Any:
+    return product
+
+
+def biased(emit: Emit, product: Any) -> Any:
+    moved = emit(relax.op.add(product, relax.const(np.arange(24, dtype=np.float32))))
+    return emit(relax.op.nn.relu(moved))
+
+
+def quantised(emit: Emit, product: Any) -> Any:
+    op = relax.op
+    real = emit(op.divide(biased(emit, product), number(2.0)))
+    whole = emit(op.add(emit(op.round(real)), number(3.0)))
+    whole = emit(op.minimum(emit(op.maximum(whole, number(0.0))), number(255.0)))
+    return emit(op.astype(whole, "uint8"))
+
+
+def unbounded(emit: Emit, product: Any) -> Any:
+    """A cast that no bounds stand before: it stays by itself."""
+    return emit(relax.op.astype(emit(relax.op.round(product)), "uint8"))
+
+
+def _exact() -> np.ndarray:
+    rows = (X.astype(np.int64) - ZERO) @ (CODES.astype(np.int64) - 128).T
+    return rows * (SCALES[:, 0].astype(np.float64) * SCALE)
+
+
+FOLLOWING: dict[str, tuple[Callable[[Emit, Any], Any], str, Callable[[np.ndarray], np.ndarray]]] = {
+    "floats": (nothing, "float32", lambda y: y),
+    "bias and relu": (biased, "float32", lambda y: np.maximum(y + np.arange(24), 0)),
+    "bytes": (
+        quantised,
+        "uint8",
+        lambda y: np.clip(np.rint(np.maximum(y + np.arange(24), 0) / 2) + 3, 0, 255),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_what_follows_is_part_of_the_product(name: str) -> None:
+    follow, dtype, wanted = FOLLOWING[name]
+    graph = build(module(follow), "uir-cpu")
+    (node,) = graph.nodes
+    assert (node.kind, node.outputs[0].dtype) == ("integer_product", dtype)
+    assert [(each.taken, each.reason) for each in graph.integers] == [(True, "")]
+    got = np.asarray(uir_tvm.compile(module(follow), "uir-cpu")(X)).astype(np.float64)
+    exact = wanted(_exact())
+    # float32 rounds a factor and a product; a byte moves by one where a number is close to a half
+    least = 1.0 if dtype == "uint8" else 1e-5 * np.abs(exact).max()
+    assert np.abs(got - exact).max() <= least
+    assert (np.rint(got) == np.rint(exact)).mean() > 0.95
+
+
+def test_what_has_no_bounds_is_no_part_of_it() -> None:
+    graph = build(module(unbounded), "uir-cpu")
+    kinds = [getattr(node, "kind", node.ops) for node in graph.nodes]
+    assert kinds[0] == "integer_product" and graph.nodes[0].outputs[0].dtype == "float32"
+    assert len(kinds) == 2
+
+
+def test_weights_that_need_nine_bits() -> None:
+    """Codes of 0 to 255 with a zero point of 3 are numbers of -3 to 252."""
+    made = module(nothing, zero=3)
+    (node,) = build(made, "uir-cpu").nodes
+    assert node.attrs.wide
+    rows = (X.astype(np.int64) - ZERO) @ (CODES.astype(np.int64) - 3).T
+    exact = rows * (SCALES[:, 0].astype(np.float64) * SCALE)
+    got = np.asarray(uir_tvm.compile(made, "uir-cpu")(X))
+    np.testing.assert_allclose(got, exact, rtol=1e-5)
+
+
+def test_scales_within_an_output_are_no_integer_product() -> None:
+    scales = (np.repeat(SCALES, 2, 1) * np.array([1, 2], np.float32)).astype(np.float32)
+    graph = build(module(nothing, scales=scales), "uir-cpu")
+    (decision,) = graph.integers
+    assert not decision.taken and "scales of the weight differ within an output" in decision.reason
+    assert "integer_product" not in [getattr(node, "kind", "") for node in graph.nodes]
+
+
+@pytest.mark.parametrize("target", ["uir-cuda", "uir-ascend", "uir-bang"])
+def test_devices_say_why_they_compute_in_floats(target: str) -> None:
+    (decision,) = build(module(nothing), target).integers
+    assert not decision.taken and "is not bound" in decision.reason
