@@ -38,7 +38,9 @@ def vectors(request: pytest.FixtureRequest) -> Iterator[str]:
     _function("set_integer_vectors")(next(iter(_function("integer_vectors")())))
 
 
-def _run(x: np.ndarray, weight: np.ndarray, it: IntegerAttrs, ending: IntegerEnding, dtype: str) -> np.ndarray:
+def _run(
+    x: np.ndarray, weight: np.ndarray, it: IntegerAttrs, ending: IntegerEnding, dtype: str
+) -> np.ndarray:
     out = np.empty(it.output, dtype)
     given = [tvm_ffi.from_dlpack(part) for part in (x, pack_integers(weight, ending))]
     _function("integer_product")(*given, it.to_json(), tvm_ffi.from_dlpack(out))
@@ -85,9 +87,7 @@ def test_halves_are_rounded_to_even(vectors: str) -> None:
     it = IntegerAttrs(image=(6, 1, 1, 1), weight=(1, 1, 1))
     x = np.array([1, 3, 5, 251, 253, 255], np.uint8).reshape(6, 1, 1, 1)
     nothing = IntegerEnding.nothing(1)
-    half = IntegerEnding(
-        start=nothing.start, factor=nothing.factor / 2, term=nothing.term, low=0, high=255
-    )
+    half = IntegerEnding(start=nothing.start, factor=nothing.factor / 2, term=nothing.term, low=0, high=255)
     got = _run(x, np.ones((1, 1), np.int8), it, half, "uint8")
     assert got.reshape(-1).tolist() == [0, 2, 2, 126, 126, 128], vectors
 

@@ -52,7 +52,7 @@ def gather_integer_products(
         ``main`` is one dataflow block, normalised.
     table : LibraryTable
     """
-    rewriter = _Rewriter(mod["main"], table)
+    rewriter = _IntegerProducts(mod["main"], table)
     rewriter.look()
     decisions = tuple(rewriter.decisions)
     if not rewriter.found:
@@ -72,7 +72,7 @@ class _Product:
     end: Any
 
 
-class _Rewriter:
+class _IntegerProducts:
     def __init__(self, main: relax.Function, table: LibraryTable) -> None:
         self.main, self.table = main, table
         self.builder = relax.BlockBuilder()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of bytes with a constant weight: attributes, the weight as the library reads it, and NumPy's word."""
+"""Products of bytes with a constant weight: attributes, the packed weight, and what they are in NumPy."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _POSITIVE = not_below(1, "leave an operator without elements out of the graph")
 class IntegerAttrs(OpenAttrs):
     """out[n, y, x, o] = the sum over a window of (x - zero) * weight[o], of images with the channels last.
 
-    ``(x, packed weight, [zero point], attributes, out)``: x is int8 or uint8. An out of int32 is the sums, an out
-    of float32 is sums * factor + term between two bounds, one of int8 or uint8 is that rounded, halves to
+    ``(x, packed weight, [zero point], attributes, out)``: x is int8 or uint8. An out of int32 is the
+    sums, one of float32 is sums * factor + term between two bounds, one of int8 or uint8 is that rounded, halves to
     even, plus `out_zero`. A product of matrices is that of images of one pixel.
 
     Parameters

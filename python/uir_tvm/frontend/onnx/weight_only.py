@@ -78,7 +78,7 @@ def packed_weight(
 
 
 def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
-    """DequantizeLinear(x, scales, zero points) of a constant with a scale for blocks of an axis, or its places.
+    """DequantizeLinear of a constant, with a scale for blocks of an axis, for its places, or for all.
 
     Before: w = DequantizeLinear(x, s, z, axis=1, block_size=32).  After: w = Dequantize(codes, s, ...), whose
     codes are packed; along axis 0 it is the turned tensor of those of x.T.
@@ -127,7 +127,7 @@ def _dequantize_axis(step: VersionedNode, simplifier: Simplifier, kind: tuple[in
 
     Before: w = DequantizeLinear(x, s, z, axis=0), of 32x3x3x3.
     After: w = Reshape(Dequantize(codes, s, ...), (32, 3, 3, 3)).
-    A matrix is multiplied from the right: its outputs are columns, and it is the turned tensor of those of x.T.
+    A matrix is multiplied from the right: its outputs are columns, and it is the turned tensor of x.T.
     """
     known, attributes = simplifier.known, attributes_of(step)
     names = [*step.node.input, ""][:3]
