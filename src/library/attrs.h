@@ -115,17 +115,17 @@ struct RecurrenceAttrs {
   int64_t gates() const { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
 };
 
-//! A product of bytes with a constant weight, summed in 32 bits: a convolution of images with the channels last. A matrix
-//! product is that of images of one pixel.
+//! A product of bytes with a constant weight, summed in 32 bits: a convolution of images with the channels last. A
+//! matrix product is that of images of one pixel.
 struct IntegerAttrs {
-  int64_t n = 0, h = 0, w = 0, c = 0;   // input
-  int64_t o = 0, kh = 0, kw = 0;        // weight
+  int64_t n = 0, h = 0, w = 0, c = 0;  // input
+  int64_t o = 0, kh = 0, kw = 0;       // weight
   int64_t stride[2] = {1, 1}, dilation[2] = {1, 1};
-  int64_t padding[4] = {0, 0, 0, 0};    // top, left, bottom, right; what is padded counts as the zero point
-  int64_t oh = 0, ow = 0;               // output, derived
-  int64_t zero = 0;                     // what is subtracted from the input, where no operand says it
-  int64_t out_zero = 0;                 // what is added to a result of bytes
-  bool wide = false;                    // whether the weight has 16 bits a number
+  int64_t padding[4] = {0, 0, 0, 0};  // top, left, bottom, right; what is padded counts as the zero point
+  int64_t oh = 0, ow = 0;             // output, derived
+  int64_t zero = 0;                   // what is subtracted from the input, where no operand says it
+  int64_t out_zero = 0;               // what is added to a result of bytes
+  bool wide = false;                  // whether the weight has 16 bits a number
 
   static IntegerAttrs Parse(const std::string& text);
   int64_t k() const { return kh * kw * c; }

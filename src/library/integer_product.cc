@@ -109,11 +109,11 @@ std::vector<RowsFunctions> Listed(const RowsFunctions (&table)[kCount]) {
   return {table, table + kCount};
 }
 
-#define UIR_KERNELS(space)                                                        \
-  Kernels {                                                                       \
-    #space, Listed(space::kRows), {                                               \
+#define UIR_KERNELS(space)                                                                 \
+  Kernels {                                                                                \
+    #space, Listed(space::kRows), {                                                        \
       WidenChars<uint8_t, space::Widen<uint8_t>>, WidenChars<int8_t, space::Widen<int8_t>> \
-    }                                                                             \
+    }                                                                                      \
   }
 
 const std::vector<Kernels>& Kernels::All() {
@@ -138,9 +138,7 @@ std::atomic<int> chosen{0};
 
 int64_t PaddedColumns(const IntegerAttrs& attrs) { return RoundUp(attrs.o, kIntegerColumns); }
 
-int64_t PanelBytes(const IntegerAttrs& attrs) {
-  return RoundUp(attrs.k(), 2) * kIntegerColumns * (attrs.wide ? 2 : 1);
-}
+int64_t PanelBytes(const IntegerAttrs& attrs) { return RoundUp(attrs.k(), 2) * kIntegerColumns * (attrs.wide ? 2 : 1); }
 
 /*! Windows of an image as rows. */
 class Windows {
@@ -190,8 +188,8 @@ class Windows {
 Ending EndingOf(const IntegerAttrs& attrs, const IntegerData& data) {
   const int64_t columns = PaddedColumns(attrs);
   const char* tail = data.weight + columns / kIntegerColumns * PanelBytes(attrs);
-  Ending ending{data.result, attrs.o, reinterpret_cast<const int32_t*>(tail), nullptr, nullptr, 0.0f, 0.0f,
-                static_cast<int32_t>(attrs.out_zero), data.out};
+  Ending ending{data.result, attrs.o, reinterpret_cast<const int32_t*>(tail), nullptr, nullptr,
+                0.0f,        0.0f,    static_cast<int32_t>(attrs.out_zero),   data.out};
   ending.factors = reinterpret_cast<const float*>(ending.start + columns);
   ending.terms = ending.factors + columns;
   ending.low = ending.terms[columns], ending.high = ending.terms[columns + 1];
@@ -241,8 +239,7 @@ void RunIntegerProduct(const IntegerAttrs& attrs, const IntegerData& data, int t
   });
   ParallelRun(split.count(), [&](int task) {
     const std::array<int, 3> part = split[task];
-    RunPart(attrs, data, kernels, Part(rows, most, split.parts[1], part[1]),
-            Part(panels, 1, split.parts[2], part[2]));
+    RunPart(attrs, data, kernels, Part(rows, most, split.parts[1], part[1]), Part(panels, 1, split.parts[2], part[2]));
   });
 }
 

@@ -10,9 +10,9 @@
 
 namespace uir::library {
 
-//! Outputs of a panel. A packed weight is its panels; of a panel every pair of inputs in turn, the two numbers of its 16
-//! outputs side by side, an odd last input with zeros. Then of all outputs, rounded up to panels: int32 numbers with which
-//! the sums begin; and float32 factors, terms, and two numbers, the least and the greatest result (see `Finish`).
+//! Outputs of a panel. A packed weight is its panels; of a panel every pair of inputs in turn, the two numbers of its
+//! 16 outputs side by side, an odd last input with zeros. Then of all outputs, rounded up to panels: int32 numbers with
+//! which the sums begin; and float32 factors, terms, and two numbers, the least and the greatest result (see `Finish`).
 constexpr int64_t kIntegerColumns = 16;
 
 /*! Bytes of a packed weight. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 16-bit numbers by a panel of a weight: sums in 32 bits, and what becomes of them. No guard: included for every
-// width, in a namespace and for instructions of its own. Products of two 16-bit numbers are summed in 32 bits at once,
-// so that nothing saturates on the way; a sum of more than 32 bits wraps around, as int32 does everywhere.
+// Rows of 16-bit numbers by a panel of a weight: sums in 32 bits, and what becomes of them. No guard: included for
+// every width, in a namespace and for instructions of its own. Products of two 16-bit numbers are summed in 32 bits at
+// once, so that nothing saturates on the way; a sum of more than 32 bits wraps around, as int32 does everywhere.
 
 typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
 typedef Ints UnalignedInts __attribute__((aligned(1)));
@@ -37,8 +37,8 @@ UIR_INLINE void Load(const Entry* from, Ints& pairs) {
 /*! sums += the products of two numbers each, exactly. */
 UIR_INLINE void AddProducts(Ints& sums, const Ints& pairs, int32_t two) {
 #if UIR_VECTORS == 512 && UIR_DOTS
-  sums = reinterpret_cast<Ints>(_mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(pairs),
-                                                    _mm512_set1_epi32(two)));
+  sums = reinterpret_cast<Ints>(
+      _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(pairs), _mm512_set1_epi32(two)));
 #elif UIR_VECTORS == 512
   sums += reinterpret_cast<Ints>(_mm512_madd_epi16(reinterpret_cast<__m512i>(pairs), _mm512_set1_epi32(two)));
 #elif UIR_VECTORS == 256

@@ -64,12 +64,15 @@ def load_devices() -> dict[str, dict[str, list[str]]]:
 QUANTISED = """\
 ## Quantised models
 
-QuantizeLinear and DequantizeLinear around MatMul, Gemm and Conv, QLinearMatMul, QLinearConv, MatMulInteger, ConvInteger and DynamicQuantizeLinear are
-products of integers on `uir-cpu`, and values stay bytes between them; on the other targets they are computed in floats
-([kernel-graph.md](kernel-graph.md), "Products of bytes"). Weights of MatMulNBits, and of DequantizeLinear in blocks, by outputs or as a whole,
-stay packed on every target (`tests/conformance/test_packed_weights.py`), whether what they are multiplied with is quantised or not.
-Scales that are no finite numbers, scales of 0 and below by which is divided, scales and zero points that do not fit the axis or the blocks, and an
-axis that is not there are a `QuantizationError`. `com.microsoft` operators of bytes (QGemm, QLinearAdd) are refused: let the quantiser write QDQ.
+QuantizeLinear and DequantizeLinear around MatMul, Gemm and Conv, QLinearMatMul, QLinearConv,
+MatMulInteger, ConvInteger and DynamicQuantizeLinear are products of integers on `uir-cpu`, and values
+stay bytes between them; on the other targets they are computed in floats
+([kernel-graph.md](kernel-graph.md), "Products of bytes"). Weights of MatMulNBits, and of
+DequantizeLinear in blocks, by outputs or as a whole, stay packed on every target
+(`tests/conformance/test_packed_weights.py`), whether what they are multiplied with is quantised or not.
+Scales that are no finite numbers, scales of 0 and below by which is divided, scales and zero points that
+do not fit the axis or the blocks, and an axis that is not there are a `QuantizationError`.
+`com.microsoft` operators of bytes (QGemm, QLinearAdd) are refused: let the quantiser write QDQ.
 """
 
 

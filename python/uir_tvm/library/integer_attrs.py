@@ -24,8 +24,8 @@ class IntegerAttrs(OpenAttrs):
     """out[n, y, x, o] = the sum over a window of (x - zero) * weight[o], of images with the channels last.
 
     ``(x, packed weight, [zero point], attributes, out)``: x is int8 or uint8. An out of int32 is the
-    sums, one of float32 is sums * factor + term between two bounds, one of int8 or uint8 is that rounded, halves to
-    even, plus `out_zero`. A product of matrices is that of images of one pixel.
+    sums, one of float32 is sums * factor + term between two bounds, one of int8 or uint8 is that rounded,
+    halves to even, plus `out_zero`. A product of matrices is that of images of one pixel.
 
     Parameters
     ----------
