@@ -88,7 +88,9 @@ def bytes_of(expr: Any, definition: Definition) -> Bytes | None:
         return attrs.evolve(inner, point=point) if fresh else None
     if name == "multiply":
         finite = inner.scaled and np.isfinite(number)
-        return attrs.evolve(inner, scale=float(np.float32(inner.scale) * number)) if finite else None
+        return (
+            attrs.evolve(inner, scale=float(np.float32(inner.scale) * np.float32(number))) if finite else None
+        )
     if inner.scale != 1.0 or inner.point is not None or float(number) != int(number):
         return None
     return attrs.evolve(inner, zero=inner.zero + (int(number) if name == "subtract" else -int(number)))

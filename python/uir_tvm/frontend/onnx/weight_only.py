@@ -92,8 +92,8 @@ def dequantize_blocks(step: VersionedNode, simplifier: Simplifier) -> bool:
     axis, block = (int(attributes.get(name, least)) for name, least in (("axis", 1), ("block_size", 0)))  # type: ignore[call-overload]
     check_scale(scales, step.text)
     element = known.element(names[0])
-    points = None if zeros is None else (zeros.shape, _named(known.element(names[2])))
-    check_parts(step.text, x.shape, _named(element), scales.shape, points, axis, block)
+    given = None if zeros is None else (zeros.shape, _named(known.element(names[2])))
+    check_parts(step.text, x.shape, _named(element), scales.shape, given, axis, block)
     kind = CODES.get(element)
     if kind is not None and not block and scales.size and scales.ndim < 2:
         return _dequantize_axis(step, simplifier, kind)
@@ -156,8 +156,8 @@ def _dequantize_axis(step: VersionedNode, simplifier: Simplifier, kind: tuple[in
         return False
     columns = np.broadcast_to(np.asarray(scales).reshape(-1, 1), (len(matrix), 1))
     points = points[:1] if (points == points[0]).all() else points
-    points = points.reshape(-1, 1)
-    inner = packed_weight(matrix, columns, points, bits, element, step, simplifier, most=MOST_GROUP)
+    column = points.reshape(-1, 1)
+    inner = packed_weight(matrix, columns, column, bits, element, step, simplifier, most=MOST_GROUP)
     if turned:
         node = helper.make_node("Transpose", [inner], [step.node.output[0]], perm=[1, 0])
     else:
