@@ -72,8 +72,8 @@ def bytes_of(expr: Any, definition: Definition) -> Bytes | None:
     name = op_name(call)
     if name == "astype":
         inner, to = bytes_of(call.args[0], definition), dtype_of(call)
-        whole = inner is not None and not inner.scaled and to in ("int32", "float32")
-        return attrs.evolve(inner, scaled=to == "float32") if inner is not None and whole else None
+        fits = inner is not None and not inner.scaled and to in ("int32", "float32")
+        return attrs.evolve(inner, scaled=to == "float32") if inner is not None and fits else None
     if name in MOVES:
         inner = bytes_of(call.args[0], definition)
         return None if inner is None else attrs.evolve(inner, moves=(*inner.moves, call))
@@ -91,7 +91,8 @@ def bytes_of(expr: Any, definition: Definition) -> Bytes | None:
         return (
             attrs.evolve(inner, scale=float(np.float32(inner.scale) * np.float32(number))) if finite else None
         )
-    if inner.scale != 1.0 or inner.point is not None or float(number) != int(number):
+    whole = np.isfinite(number) and float(number) == int(number)
+    if inner.scale != 1.0 or inner.point is not None or not whole:
         return None
     return attrs.evolve(inner, zero=inner.zero + (int(number) if name == "subtract" else -int(number)))
 
