@@ -114,6 +114,13 @@ UIR_INLINE void TurnedScores(const AttentionTile& tile, float* scores) {
   }
 }
 
+/*! Lanes before `begin` and from `end` on hold what a softmax leaves out. */
+inline __attribute__((noinline)) void Close(Vector& x, int64_t begin, int64_t end) {
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    if (lane < begin || lane >= end) x[lane] = -std::numeric_limits<float>::infinity();
+  }
+}
+
 //! Scores become weights; the row's greatest score and sum so far go on. What is returned scales what was summed
 //! before.
 inline float Weigh(const AttentionTile& tile, const AttentionRow& row, int64_t first, int64_t count, float* scores,
@@ -127,9 +134,12 @@ inline float Weigh(const AttentionTile& tile, const AttentionRow& row, int64_t f
       GetAs(tile.mask_type, row.mask, first + j, count - j, other);
       x += other;
     }
-    const int64_t open = std::min(count, row.end - first) - j;
-    for (int64_t lane = std::max<int64_t>(open, 0); lane < kLanes; ++lane) x[lane] = lowest;
-    for (int64_t lane = std::min<int64_t>(row.begin - first - j, kLanes) - 1; lane >= 0; --lane) x[lane] = lowest;
+    const int64_t begin = row.begin - first - j, end = std::min(count, row.end - first) - j;
+    if (begin > 0 || end < kLanes) {
+      Vector some = x;  // of its own: what is written lane by lane lies in memory
+      Close(some, begin, end);
+      x = some;
+    }
     *reinterpret_cast<Unaligned*>(scores + j) = x;
     most = x > most || x != x ? x : most;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of float16 with a constant weight: it is read as it is stored and widened in registers, sums are float32.
+// Products of float16 or bfloat16 with a constant weight: it is read as it is stored and widened in registers, sums
+// are float32.
 
 #include <algorithm>
 
@@ -15,9 +16,10 @@ namespace {
 
 class HalfMatmul final : public MatmulPlan {
  public:
-  HalfMatmul(const MatmulAttrs& attrs, int threads) : given_(attrs), inner_(attrs), threads_(threads) {
+  HalfMatmul(const MatmulAttrs& attrs, DType type, int threads)
+      : given_(attrs), inner_(attrs), type_(type), threads_(threads) {
     inner_.weight = Quantization();
-    inner_.weight.bits = 16, inner_.weight.half = true;
+    inner_.weight.bits = 16, inner_.weight.half = type == DType::kF16;
     const size_t rank = attrs.batch.size();
     auto contiguous = [&](OperandView* view, int64_t columns) {
       *view = {0, std::vector<int64_t>(rank + 2, 1)};
@@ -34,7 +36,7 @@ class HalfMatmul final : public MatmulPlan {
     layout.strides[0] = kBlock, layout.strides[1] = kBlock * attrs.k;
     layout.block_size[0] = kBlock, layout.block_dim[0] = 1;
     layout.bytes = QuantizedBytes(inner_);
-    format_.dtype = DType::kF16;
+    format_.dtype = type;
     format_.dims = {attrs.k, attrs.n};
     format_.panel_dim = 1;
     format_.Add(0, attrs.n, layout);
@@ -51,7 +53,7 @@ class HalfMatmul final : public MatmulPlan {
     }
     if (given_.epilogue.bias) {
       bias = reinterpret_cast<float*>(ThreadScratch(kFirstSlot + 3, n * sizeof(float)));
-      ToFloats(DType::kF16, data.bias, n, bias);
+      ToFloats(type_, data.bias, n, bias);
     }
     InRows(rows, k + (has_residual ? n : 0), [&](int64_t row) {
       Widen(data.a, given_.a, row, k, x + row * k);
@@ -97,27 +99,38 @@ class HalfMatmul final : public MatmulPlan {
 
   void Widen(const char* data, const OperandView& view, int64_t row, int64_t columns, float* to) const {
     const int64_t at = RowOf(view, row), step = view.strides.back();
-    if (step == 1) return ToFloats(DType::kF16, data + 2 * at, columns, to);
-    for (int64_t j = 0; j < columns; ++j) to[j] = Load<float>(data, DType::kF16, at + j * step);
+    if (step == 1) return ToFloats(type_, data + 2 * at, columns, to);
+    for (int64_t j = 0; j < columns; ++j) to[j] = Load<float>(data, type_, at + j * step);
   }
 
   void Narrow(const float* from, int64_t row, char* data) const {
     const int64_t at = RowOf(given_.out, row), step = given_.out.strides.back();
-    if (step == 1) return FromFloats(DType::kF16, from, 1.0f, given_.n, data + 2 * at);
-    for (int64_t j = 0; j < given_.n; ++j) Store<float>(data, DType::kF16, at + j * step, from[j]);
+    if (step == 1) return FromFloats(type_, from, 1.0f, given_.n, data + 2 * at);
+    for (int64_t j = 0; j < given_.n; ++j) Store<float>(data, type_, at + j * step, from[j]);
   }
 
   MatmulAttrs given_, inner_;  // inner: of float32, contiguous
+  DType type_;
   int threads_;
   WeightFormat format_;
 };
 
+/*! Whether oneDNN multiplies bfloat16 with instructions for it. */
+bool HasBFloatProducts() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 std::unique_ptr<MatmulPlan> MakeHalfMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads) {
-  const bool half = types.a == DType::kF16 && types.b == DType::kF16 && types.out == DType::kF16;
-  if (!half || !attrs.packed || !HasHalves()) return nullptr;
-  return std::make_unique<HalfMatmul>(attrs, threads);
+  const DType type = types.b;
+  const bool narrow = type == DType::kF16 || (type == DType::kBF16 && !HasBFloatProducts());
+  if (!narrow || types.a != type || types.out != type || !attrs.packed || !HasHalves()) return nullptr;
+  return std::make_unique<HalfMatmul>(attrs, type, threads);
 }
 
 }  // namespace uir::library

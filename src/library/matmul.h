@@ -52,7 +52,8 @@ std::unique_ptr<MatmulPlan> MakeRowMatmul(const MatmulAttrs& attrs, const Matmul
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                              Threading threading);
 
-/*! All float16, the weight packed; null for others, and without instructions for float16. */
+//! All float16, or bfloat16 where oneDNN has no instructions for it, the weight packed; null for others, and without
+//! AVX2 and instructions for float16.
 std::unique_ptr<MatmulPlan> MakeHalfMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! Operands gathered into contiguous float32, oneDNN's product, results

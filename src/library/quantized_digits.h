@@ -3,13 +3,8 @@
 // 22 bits and a sign, times a power of two: three digits of 8 bits with a sign. Sums of a group are exact, so that the
 // result is no less exact than a sum in float32. See quantized_panels.h.
 
-/*! x as digits: [k] of each of three places, and of each group the power of two and the sum. */
-struct Digits {
-  int8_t* places[3];
-  float *powers, *totals;
-};
-
-/*! Of a row with unit stride; false where a group has no such digits (infinite, NaN, or very small or large). */
+/*! x as digits: of a row with unit stride; false where a group has no such digits (infinite, NaN, or very small or
+ * large). */
 inline bool MakeDigits(const float* x, int64_t groups, int64_t length, const Digits& to) {
   for (int64_t group = 0, k = 0; group < groups; ++group) {
     __m512 most = _mm512_setzero_ps(), total = _mm512_setzero_ps();
@@ -92,6 +87,5 @@ void DigitRows(const Panels& panels, const Operands& at, const Digits* digits, i
   }
 }
 
-using DigitFunction = void (*)(const Panels&, const Operands&, const Digits*, int64_t, Range);
 /*! By the number of rows, less one. */
-constexpr DigitFunction kDigitRows[] = {DigitRows<1>, DigitRows<2>, DigitRows<3>, DigitRows<4>};
+constexpr QuantizedKernels::Places kDigitRows[] = {DigitRows<1>, DigitRows<2>, DigitRows<3>, DigitRows<4>};

@@ -40,8 +40,9 @@ struct Panels {
         packed(data) {}
 
   int64_t blocks() const { return CeilDiv(attrs.n, kBlock); }
-  /*! Which of a table of functions is for its codes: of 4 bits, of 8, or for numbers of float16. */
-  int kind() const { return attrs.weight.bits == 4 ? 0 : attrs.weight.bits == 8 ? 1 : 2; }
+  /*! Which of a table of functions is for its codes: of 4 bits, of 8, or for numbers of float16 or bfloat16. */
+  int kind() const { return attrs.weight.bits == 4 ? 0 : attrs.weight.bits == 8 ? 1 : half ? 2 : kBFloats; }
+  static constexpr int kKinds = 4, kBFloats = 3;
 };
 
 /*! Rows of x in the order in which they are read, and what becomes of their products. */
@@ -56,6 +57,12 @@ struct Operands {
 struct ByteRow {
   const int8_t* bytes;
   const float *factors, *totals;
+};
+
+/*! A row of x as digits: [k] of each of three places, and of each group the power of two and the sum. */
+struct Digits {
+  int8_t* places[3];
+  float *powers, *totals;
 };
 
 /*! Which k of a word's is its code number `at`: the halves of bytes are runs of four. */

@@ -3,13 +3,8 @@
 
 #include "library/quantized_matmul.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define UIR_WIDTHS 1
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -18,6 +13,7 @@
 #include "base/rounding.h"
 #include "library/dtype.h"
 #include "library/parallel.h"
+#include "library/quantized_kernels.h"
 #include "library/quantized_layout.h"
 #include "library/tile_product.h"
 
@@ -26,147 +22,10 @@ namespace {
 
 //! What one more thread must save to pay, in bytes of weight and in multiply-adds.
 constexpr double kWorthBytes = 96e3, kWorthProducts = 300e3;
+//! Rows that are written as digits at most.
+constexpr int kDigitRows = 4;
 
-using Function = void (*)(const Panels&, const Operands&, int64_t row, int64_t rows, Range blocks);
-using ByteFunction = void (*)(const Panels&, const Operands&, const ByteRow*, int64_t row, Range blocks);
-using MakeFunction = bool (*)(const float* x, int64_t groups, int64_t length, int8_t*, float* factors, float* totals);
-
-#ifdef UIR_WIDTHS
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx512vnni,fma,f16c")
-#define UIR_VECTORS 512
-#define UIR_BYTES 1
-namespace vnni {
-constexpr int kLanes = 16;
-#include "library/quantized_panels.h"
-//
-#include "library/quantized_bytes.h"
-//
-#include "library/quantized_digits.h"
-constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>(), ByteTileOf<8>()};
-}  // namespace vnni
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,f16c")
-namespace avx512 {
-constexpr int kLanes = 16;
-#include "library/quantized_panels.h"
-//
-#include "library/quantized_rows.h"
-constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>, HalfRow}},
-                           TileOf<1>(),
-                           TileOf<2>(),
-                           TileOf<3>(),
-                           TileOf<4>(),
-                           TileOf<6>(),
-                           TileOf<8>(),
-                           TileOf<12>(),
-                           TileOf<16>(),
-                           TileOf<20>(),
-                           TileOf<24>()};
-}  // namespace avx512
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,avxvnni,fma,f16c")
-#undef UIR_VECTORS
-#define UIR_VECTORS 256
-namespace avxvnni {
-constexpr int kLanes = 8;
-#include "library/quantized_panels.h"
-//
-#include "library/quantized_bytes.h"
-constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>()};
-}  // namespace avxvnni
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#undef UIR_BYTES
-#define UIR_BYTES 0
-namespace avx2 {
-constexpr int kLanes = 8;
-#include "library/quantized_panels.h"
-//
-#include "library/quantized_bytes.h"
-//
-#include "library/quantized_rows.h"
-constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>(), ByteTileOf<4>()};
-constexpr Tile kTiles[] = {
-    {1, {OneRow<4>, OneRow<8>, HalfRow}}, TileOf<1>(), TileOf<2>(), TileOf<3>(), TileOf<4>(), TileOf<5>()};
-}  // namespace avx2
-#pragma GCC pop_options
-#endif
-#undef UIR_VECTORS
-#undef UIR_BYTES
-#define UIR_VECTORS 0
-#define UIR_BYTES 0
-namespace any {
-constexpr int kLanes = 4;
-#include "library/quantized_panels.h"
-//
-#include "library/quantized_bytes.h"
-//
-#include "library/quantized_rows.h"
-constexpr ByteTile kBytes[] = {ByteTileOf<1>(), ByteTileOf<2>()};
-constexpr Tile kTiles[] = {{1, {OneRow<4>, OneRow<8>, HalfRow}}, TileOf<1>(), TileOf<2>()};
-}  // namespace any
-
-#ifdef UIR_WIDTHS
-/*! AVX-VNNI, which is not AVX512's; GCC 12 has no word for it. */
-bool HasAvxVnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
-}
-#endif
-
-/*! What this CPU computes with. */
-struct Kernels {
-  const char* name;
-  std::vector<std::pair<int, Function>> tiles[3];  // by `Panels::kind`: rows, function
-  std::vector<std::pair<int, ByteFunction>> bytes[2];
-  MakeFunction make_bytes;
-  bool digits = false, on_tiles = false;
-
-  template <typename Tile, size_t kCount, typename ByteTile, size_t kByteCount>
-  Kernels(const char* given, const Tile (&table)[kCount], const ByteTile (&byte_table)[kByteCount], MakeFunction make,
-          bool has_digits = false)
-      : name(given), make_bytes(make), digits(has_digits) {
-    for (int kind = 0; kind < 3; ++kind) {
-      for (const Tile& tile : table) tiles[kind].push_back({tile.rows, tile.run[kind]});
-    }
-    for (int wide = 0; wide < 2; ++wide) {
-      for (const ByteTile& tile : byte_table) bytes[wide].push_back({tile.rows, tile.run[wide]});
-    }
-  }
-
-  /*! From the best on, those of this CPU. */
-  static const std::vector<Kernels>& All() {
-    static const std::vector<Kernels>* all = [] {
-      auto* found = new std::vector<Kernels>();
-#ifdef UIR_WIDTHS
-      if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
-        if (__builtin_cpu_supports("avx512vnni")) {
-          if (HasTiles()) {
-            found->emplace_back("amx_bf16", avx512::kTiles, vnni::kBytes, vnni::MakeBytes, true);
-            found->back().on_tiles = true;
-          }
-          found->emplace_back("avx512_vnni", avx512::kTiles, vnni::kBytes, vnni::MakeBytes, true);
-        }
-        found->emplace_back("avx512", avx512::kTiles, avx2::kBytes, avx2::MakeBytes);
-      }
-      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
-        if (HasAvxVnni()) found->emplace_back("avx_vnni", avx2::kTiles, avxvnni::kBytes, avx2::MakeBytes);
-        found->emplace_back("avx2", avx2::kTiles, avx2::kBytes, avx2::MakeBytes);
-      }
-#endif
-      found->emplace_back("any", any::kTiles, any::kBytes, any::MakeBytes);
-      return found;
-    }();
-    return *all;
-  }
-};
-
-/*! Which of `Kernels::All` computes. */
+/*! Which of `QuantizedKernels::All` computes. */
 std::atomic<int> chosen{0};
 
 /*! Threads that pay for so many rows. */
@@ -189,39 +48,46 @@ struct Batch {
 };
 
 //! Few rows by dot products of bytes; false where these rows have no digits.
-bool RunDigits(const Panels& panels, const Batch& batch, int64_t rows, int threads) {
-#ifdef UIR_WIDTHS
+bool RunDigits(const QuantizedKernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
   const int64_t k = panels.attrs.k, groups = panels.groups;
-  constexpr int kMost = 4;
   const size_t row_bytes = RoundUp(3 * k + 64, 64) + 2 * groups * sizeof(float);
   char* scratch = ThreadScratch(0, rows * row_bytes);
-  vnni::Digits digits[kMost];
+  std::array<Digits, kDigitRows> digits;
   for (int64_t row = 0; row < rows; ++row) {
     char* here = scratch + row * row_bytes;
     for (int place = 0; place < 3; ++place) digits[row].places[place] = reinterpret_cast<int8_t*>(here + place * k);
     digits[row].powers = reinterpret_cast<float*>(here + RoundUp(3 * k + 64, 64));
     digits[row].totals = digits[row].powers + groups;
-    if (!vnni::MakeDigits(batch.x + row * batch.row, groups, panels.attrs.weight.group, digits[row])) return false;
+    if (!kernels.make_digits(batch.x + row * batch.row, groups, panels.attrs.weight.group, digits[row])) return false;
   }
   const int tasks = Tasks(panels, rows, threads);
   ParallelRun(tasks, [&](int task) {
-    vnni::kDigitRows[rows - 1](panels, batch.to, digits, 0, Part(panels.blocks(), 1, tasks, task));
+    kernels.digits[rows - 1](panels, batch.to, digits.data(), 0, Part(panels.blocks(), 1, tasks, task));
   });
   return true;
-#else
-  return false;
-#endif
 }
 
 /*! Whether `RunDigits` is for such a product. */
-bool FewRows(const Kernels& kernels, const Panels& panels, const Batch& batch, int64_t rows) {
+bool FewRows(const QuantizedKernels& kernels, const Panels& panels, const Batch& batch, int64_t rows) {
   const Quantization& weight = panels.attrs.weight;
-  return kernels.digits && weight.bits == 4 && rows <= 4 && batch.column == 1 && weight.group % 16 == 0 &&
-         weight.group <= 1024;
+  const auto most = static_cast<int64_t>(std::min<size_t>(kernels.digits.size(), kDigitRows));
+  return weight.bits == 4 && rows <= most && batch.column == 1 && weight.group % 16 == 0 && weight.group <= 1024;
+}
+
+//! Many rows by a weight that is unpacked a piece at a time; false where these are not.
+bool RunUnpacked(const QuantizedKernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
+  if (!kernels.unpacked || rows <= kernels.tiles[panels.kind()].back().first || batch.column != 1) return false;
+  const int tasks = Tasks(panels, rows, threads);
+  batch.to.x = batch.x;
+  ParallelRun(tasks, [&](int task) {
+    auto* scratch = reinterpret_cast<float*>(ThreadScratch(2, kernels.unpacked_floats(panels, rows) * sizeof(float)));
+    kernels.unpacked(panels, batch.to, batch.row, rows, Part(panels.blocks(), 1, tasks, task), scratch);
+  });
+  return true;
 }
 
 //! x in bytes, where the attributes ask for it; false where a group has no such bytes.
-bool RunBytes(const Kernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
+bool RunBytes(const QuantizedKernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
   const int64_t k = panels.attrs.k, groups = panels.groups;
   if (panels.attrs.weight.digits != 1 || batch.column != 1) return false;
   const size_t row_bytes = RoundUp(k, 64) + RoundUp(2 * groups * sizeof(float), 64);
@@ -279,7 +145,7 @@ bool Totals(const Panels& panels, const float* x, float* totals) {
   return std::isfinite(largest);
 }
 
-void RunRows(const Kernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
+void RunRows(const QuantizedKernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
   const int64_t k = panels.attrs.k, groups = panels.groups;
   const auto& tiles = kernels.tiles[panels.kind()];
   const int64_t count = CeilDiv(rows, tiles.back().first), each = CeilDiv(rows, count);
@@ -358,7 +224,7 @@ void PackQuantized(const MatmulAttrs& attrs, const char* codes, const char* scal
 
 std::vector<std::string> QuantizedVectors() {
   std::vector<std::string> names;
-  for (const Kernels& kernels : Kernels::All()) names.push_back(kernels.name);
+  for (const QuantizedKernels& kernels : QuantizedKernels::All()) names.push_back(kernels.name);
   return names;
 }
 
@@ -372,7 +238,7 @@ bool SetQuantizedVectors(const std::string& name) {
 
 void RunQuantized(const MatmulAttrs& attrs, const MatmulData& data, int threads) {
   const Panels panels(attrs, data.b);
-  const Kernels& kernels = Kernels::All()[chosen];
+  const QuantizedKernels& kernels = QuantizedKernels::All()[chosen];
   const size_t rank = attrs.batch.size();
   for (int64_t index = 0; index < attrs.batch_count(); ++index) {
     int64_t rest = index, a = attrs.a.offset, out = attrs.out.offset;
@@ -391,13 +257,14 @@ void RunQuantized(const MatmulAttrs& attrs, const MatmulData& data, int threads)
                 attrs.out.strides[rank],
                 attrs.out.strides[rank + 1]};
     if (data.residual) batch.to.residual = reinterpret_cast<const float*>(data.residual) + out;
-    if (kernels.on_tiles && attrs.m >= kTiledRows && batch.column == 1 &&
+    if (kernels.on_tiles && panels.kind() != Panels::kBFloats && attrs.m >= kTiledRows && batch.column == 1 &&
         RunTiles(panels, batch.to, batch.x, batch.row, attrs.m, Pieces(attrs.weight),
                  Tasks(panels, attrs.m, threads))) {
       continue;
     }
     if (RunBytes(kernels, panels, batch, attrs.m, threads)) continue;
-    if (FewRows(kernels, panels, batch, attrs.m) && RunDigits(panels, batch, attrs.m, threads)) continue;
+    if (FewRows(kernels, panels, batch, attrs.m) && RunDigits(kernels, panels, batch, attrs.m, threads)) continue;
+    if (RunUnpacked(kernels, panels, batch, attrs.m, threads)) continue;
     RunRows(kernels, panels, batch, attrs.m, threads);
   }
 }

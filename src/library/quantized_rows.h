@@ -79,18 +79,19 @@ void SomeRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
   }
 }
 
-/*! One row by blocks of numbers of float16: [k][kBlock]. */
-inline void HalfRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Range blocks) {
+/*! One row by blocks of numbers of 16 bits: [k][kBlock]. */
+template <DType kType>
+void HalfRow(const Panels& panels, const Operands& at, int64_t row, int64_t, Range blocks) {
   constexpr int kParts = 4;
   const int64_t k = panels.attrs.k, whole = k / kParts * kParts;
   for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
     const char* weight = panels.packed + block * panels.block_bytes;
     Vector parts[kParts][kVectors] = {};
     auto add = [&](int64_t j, int part) __attribute__((always_inline)) {
+      if (part % 2 == 0) __builtin_prefetch(weight + kAheadBytes);  // one for each 64 bytes
       for (int v = 0; v < kVectors; ++v, weight += kLanes * 2) {
         Vector some = {};
-        __builtin_prefetch(weight + kAheadBytes);
-        FromHalves(weight, some);
+        Numbers<kType>(weight, some);
         parts[part][v] += some * at.x[j];
       }
     };
@@ -106,7 +107,7 @@ inline void HalfRow(const Panels& panels, const Operands& at, int64_t row, int64
 }
 
 /*! `rows` rows of x, [k, kRows] with zeros beyond them. */
-template <int kRows>
+template <int kRows, DType kType>
 void HalfRows(const Panels& panels, const Operands& at, int64_t row, int64_t rows, Range blocks) {
   for (int64_t block = blocks.begin; block < blocks.begin + blocks.size; ++block) {
     const char* weight = panels.packed + block * panels.block_bytes;
@@ -115,7 +116,7 @@ void HalfRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
     for (int64_t j = 0; j < panels.attrs.k; ++j, x += kRows) {
       for (int v = 0; v < kVectors; ++v, weight += kLanes * 2) {
         Vector some = {};
-        FromHalves(weight, some);
+        Numbers<kType>(weight, some);
 #pragma GCC unroll 32
         for (int r = 0; r < kRows; ++r) sums[r][v] += some * x[r];
       }
@@ -127,10 +128,12 @@ void HalfRows(const Panels& panels, const Operands& at, int64_t row, int64_t row
 /*! What computes up to so many rows. */
 struct Tile {
   int rows;
-  Function run[3];  // codes of 4 bits, of 8, numbers of float16
+  Function run[Panels::kKinds];
 };
+
+constexpr Tile OneRowTile() { return {1, {OneRow<4>, OneRow<8>, HalfRow<DType::kF16>, HalfRow<DType::kBF16>}}; }
 
 template <int kRows>
 constexpr Tile TileOf() {
-  return {kRows, {SomeRows<kRows, 4>, SomeRows<kRows, 8>, HalfRows<kRows>}};
+  return {kRows, {SomeRows<kRows, 4>, SomeRows<kRows, 8>, HalfRows<kRows, DType::kF16>, HalfRows<kRows, DType::kBF16>}};
 }

@@ -19,7 +19,8 @@ def test_bfloat16_where_the_cpu_has_its_products() -> None:
         assert not takes("znver4", operator, "float32", "bfloat16")
         assert not takes("znver4", operator, "float16")
         assert takes("x86-64-v3", operator, "float32", "float32", "float32")
-    assert takes("x86-64-v3", "matmul", "float16", "float16", constant=True)
+    for dtype in ("float16", "bfloat16"):
+        assert takes("x86-64-v3", "matmul", dtype, dtype, constant=True)
     assert not takes("x86-64-v2", "matmul", "float16", constant=True)
     assert not takes("x86-64-v3", "conv2d", "float16", constant=True)
     assert takes("x86-64-v2", "attention", "float16") and takes("x86-64-v2", "attention", "bfloat16")

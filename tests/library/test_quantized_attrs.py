@@ -132,6 +132,32 @@ def test_the_largest_bytes(vectors: str, worst: float) -> None:
             np.testing.assert_allclose(got, 64 * worst * (code - packing.zero), rtol=1e-6)
 
 
+@pytest.mark.parametrize("vectors", VECTORS)
+def test_the_largest_digits(vectors: str) -> None:
+    """No sum of pairs is beyond its 16 bits where lower digits are all -128, and the largest codes are many."""
+    choose(vectors)
+    x = np.full((1, 128), -(128 * 256 + 128) / 2.0**22, np.float32)
+    x[0, ::32] = -1 + 2.0**-22
+    for group in (16, 32, 48, 128):
+        k = 96 if group == 48 else 128
+        packing = Packing(4, group, 0, "float32")
+        parts = (pack(np.full((16, k), 15), packing), np.ones((16, k // group), np.float32), None)
+        here = np.ascontiguousarray(x[:, :k])
+        assert_product(run(product(1, 16, k, packing), here, parts), here, np.full((16, k), 15.0))
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize(
+    "packing", [Q4_1, Packing(4, 384, 8, "float32"), Packing(8, 96, 128, "float16")], ids=str
+)
+def test_many_rows_of_a_long_side(vectors: str, packing: Packing) -> None:
+    """What is unpacked a piece at a time: several pieces, of one group each where groups are long."""
+    choose(vectors)
+    parts = weight(packing, 37, 1152)
+    x = np.random.default_rng(3).standard_normal((7, 1152)).astype(np.float32)
+    assert_product(run(product(7, 37, 1152, packing), x, parts), x, dequantized(*parts, packing))
+
+
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_any_packing_and_shape(data: st.DataObject) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...library.library_tables import AttentionLimits, LibraryTable, TiledAttention
 
-#: What widens float16 in registers: weights of products are read as they are.
+#: What widens float16 in registers, and comes with what widens bfloat16: weights of products are read as they are.
 F16 = "f16c"
 #: oneDNN multiplies bfloat16 with these instructions; without them, and float16 on CPUs without AVX512-FP16,
 #: it widens elements one by one, which kernels of ours do faster while they multiply.
@@ -28,7 +28,7 @@ TABLE = LibraryTable(
     dtypes=frozenset({"float32"}),
     narrow={"attention": frozenset({"float16", "bfloat16"})},
     features={("matmul", "bfloat16"): BF16, ("conv2d", "bfloat16"): BF16},
-    constants={("matmul", "float16"): F16},
+    constants={("matmul", "float16"): F16, ("matmul", "bfloat16"): F16},
     widened={"conv2d": frozenset({"float16", "bfloat16"})},
     activations={
         "nn.relu": "relu",
