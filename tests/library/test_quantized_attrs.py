@@ -134,7 +134,7 @@ def test_the_largest_bytes(vectors: str, worst: float) -> None:
 
 @pytest.mark.parametrize("vectors", VECTORS)
 def test_the_largest_digits(vectors: str) -> None:
-    """No sum of pairs is beyond its 16 bits where lower digits are all -128, and the largest codes are many."""
+    """No sum of pairs is beyond its 16 bits where lower digits are all -128 and codes the largest."""
     choose(vectors)
     x = np.full((1, 128), -(128 * 256 + 128) / 2.0**22, np.float32)
     x[0, ::32] = -1 + 2.0**-22

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from ...library.library_tables import AttentionLimits, LibraryTable, TiledAttention
 
-#: What widens float16 in registers, and comes with what widens bfloat16: weights of products are read as they are.
+#: What widens float16 in registers, and comes with what widens bfloat16: weights of products are read as they
+#: are.
 F16 = "f16c"
 #: oneDNN multiplies bfloat16 with these instructions; without them, and float16 on CPUs without AVX512-FP16,
 #: it widens elements one by one, which kernels of ours do faster while they multiply.
