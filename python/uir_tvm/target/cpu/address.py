@@ -41,6 +41,11 @@ class LoopScope:
         """The scope of a loop's body."""
         return LoopScope({**self.variables, name: variable}, {**self._extents, name: extent})
 
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of the sizes: what is the same during a launch."""
+        return frozenset(name for name, extent in self._extents.items() if isinstance(extent, Size))
+
     def expr(self, value: Affine) -> Expr:
         """The TIR expression of a quasi-affine one, or of an address."""
         total: Expr = index(0)

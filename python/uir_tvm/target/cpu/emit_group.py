@@ -124,16 +124,19 @@ class GroupEmitter:
         unroll = max((r.copies for r in self.reductions.values()), default=1)
         step = lanes * unroll
         count = code.bind_index(number)
+        known = as_int(count)
         begin = code.bind_index(begin)
 
         def several(inner: Code, col: Expr) -> None:
+            if known is None:
+                # as many rounds as LLVM would put beside each other are more than most rows have
+                inner.add(self.kernel.text.once())
             for k in range(unroll):
                 self.point(inner, Point(self.row.number, col + k * lanes, lanes), k)
 
         def one(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, lanes), 0)
 
-        known = as_int(count)
         if known is None:
             main = tirx.truncdiv(count, index(step))
             code.loop(begin, main, step, several, "c")
@@ -142,7 +145,7 @@ class GroupEmitter:
                 rest = tirx.truncdiv(end - done, index(lanes))
                 code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
-            self._end(code, done, end, lanes, main > index(0) if self._repeats() else None)
+            self._end(code, done, end, lanes, count >= index(lanes) if self._repeats() else None)
             return
         code.loop(begin, index(known // step), step, several, "c")
         at = begin + known // step * step
@@ -210,6 +213,26 @@ class GroupEmitter:
             elif repeated and source.maker is not None:
                 yield from self._loaded(source.maker, True)
 
+    def _has_room(self, action: Action, access: StridedAccess) -> bool:
+        """Whether the last vector of a row, all its lanes, lies in what the kernel allocates for that row.
+
+        A mask would cost time there: no load takes what a masked store left before that is in the cache.
+        """
+        pointer, cols, below = access.pointer, action.cols, (action.rows - 1) * access.row
+        if pointer.level != "reg" or access.col != 1 or cols % self.nest.lanes(self.group) != 0:
+            return False
+        if not self.kernel.memory.allocates(pointer) or (action.rows > 1 and access.row < cols):
+            return False
+        in_place = action.box[2] is None and self.nest.unaligned is None and not self.nest.has_guards(self.group)
+        return in_place and self.kernel.scope.range(access.offset)[1] + below + cols <= pointer.size
+
+    def _alone(self, action: Action) -> bool:
+        """Whether what lies behind the end of the rows that an action writes is nobody's at any time."""
+        end, sizes = action.box[3], self.kernel.scope.sizes
+        return self.values.writers[action.write.pointer.name] == 1 and (
+            end is None or sizes.issuperset(end.variables())
+        )
+
     # --- one point ---------------------------------------------------------------------------------
 
     def point(self, code: Code, point: Point, copy: int | None) -> None:
@@ -253,10 +276,11 @@ class GroupEmitter:
         memory = self.kernel.memory
         address = memory.address(self.kernel.scope, action.write, point.row, point.col)
         lanes, streams = self.nest.lanes(self.group), self.nest.streams
-        if point.first is not None:
+        if point.first is not None and not (self._has_room(action, action.write) and self._alone(action)):
             row, buffer = element(action.write.pointer.dtype), memory.buffer(action.write.pointer)
             held = code.bind(convert(row.store(value), row.storage))
-            code.add(first_lanes.store(self.kernel.text, buffer, address, held, point.first))
+            in_parts = not self.kernel.avx512
+            code.add(first_lanes.store(self.kernel.text, buffer, address, held, point.first, in_parts))
         elif point.lanes == lanes and streams.active(action, self.row.nest.rows, lanes):
             pointer = action.write.pointer
             code.add(streams.store(memory.buffer(pointer), address, value, pointer.dtype))
@@ -308,7 +332,7 @@ class GroupEmitter:
             at = tirx.Ramp(block.row * index(point.lanes), index(1), point.lanes)
             return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
         address = memory.address(self.kernel.scope, access, point.row, point.col)
-        if point.first is not None and access.col == 1:
+        if point.first is not None and access.col == 1 and not self._has_room(action, access):
             buffer = memory.buffer(access.pointer)
             part = first_lanes.load(self.kernel.text, buffer, address, point.lanes, point.first)
             return element(access.pointer.dtype).load(code.bind(part))

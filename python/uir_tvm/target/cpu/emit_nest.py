@@ -11,7 +11,7 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
 from .actions import COLLECT, OPAQUE, REDUCE_ROW, SCATTER, Action
-from .address import distance, index
+from .address import as_int, distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
 from .emit_group import GroupEmitter, NestRow, Range
@@ -21,10 +21,13 @@ from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
 from .stream import Streams, aligned, begins_anywhere, to_alignment
-from .values import OperandValues, Origin
+from .values import OperandValues, Origin, is_dear
 
 #: Independent accumulators of a reduction along rows: enough to hide the latency of an addition.
 ACCUMULATORS = 4
+#: The same where computing a vector takes longer than adding it, and sizes decide how many there are: every text of
+#: the loop's body is long then, and the constants of one displace those of the next.
+DEAR_ACCUMULATORS = 1
 
 
 class NestEmitter:
@@ -149,6 +152,10 @@ class NestEmitter:
         scope = self.kernel.scope
         return scope.bound(bounds[0], 0, limit), scope.bound(bounds[1], limit, limit)
 
+    def has_guards(self, group: ColumnGroup) -> bool:
+        """Whether operands of a group need not exist."""
+        return bool(self._guards(group))
+
     def _guards(self, group: ColumnGroup) -> list[Box]:
         found: list[Box] = []
         for action in group.actions:
@@ -212,7 +219,13 @@ class NestEmitter:
     def _reduction(self, code: Code, action: Action, group: ColumnGroup) -> RowReduction:
         lanes = self.lanes(group)
         vectors = group.cols // lanes
-        return RowReduction(code, action, lanes, max(1, min(ACCUMULATORS, vectors)))
+        most = ACCUMULATORS if self._has_length(group) or not is_dear(group.actions) else DEAR_ACCUMULATORS
+        return RowReduction(code, action, lanes, max(1, min(most, vectors)))
+
+    def _has_length(self, group: ColumnGroup) -> bool:
+        """Whether a row's length is a number."""
+        begin, end = self.bounds(group.actions[0].box[2:], group.cols)
+        return as_int(begin) is not None and as_int(end) is not None
 
     def _finish(self, code: Code, row: NestRow, reduction: RowReduction) -> None:
         action = reduction.action

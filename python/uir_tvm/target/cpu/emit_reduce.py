@@ -126,7 +126,7 @@ class Collected:
             text, buffer, at = self.kernel.text, self.buffer, self._at(col, 1)
             old = code.bind(first_lanes.load(text, buffer, at, lanes_of(value), first))
             new = code.bind(self.combine(old, value))
-            code.add(first_lanes.store(text, buffer, at, new, first))
+            code.add(first_lanes.store(text, buffer, at, new, first, not self.kernel.avx512))
             return
         old = code.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))]))
         code.add(self._put(col, self.combine(old, value)))

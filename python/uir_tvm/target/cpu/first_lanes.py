@@ -3,6 +3,8 @@
 
 The end of a row whose length a size decides is less than a vector.  Where the processor loads and stores
 under a mask it is one vector too, instead of a loop over elements.  TIR has no such load; LLVM has.
+A masked store of AVX2 is some 40 micro-operations on AMD's processors, and no load takes what it left before that
+has reached the cache; halves of a vector, each under a branch that goes the same way in every row, are a few.
 """
 
 from __future__ import annotations
@@ -47,11 +49,19 @@ def load(text: LlvmText, buffer: tirx.Buffer, address: Expr, lanes: int, first: 
     return tirx.call_extern(vector_type(dtype, lanes), _need(text, "load", dtype, lanes), where, first)
 
 
-def store(text: LlvmText, buffer: tirx.Buffer, address: Expr, value: Expr, first: Expr) -> tirx.Stmt:
-    """Store the first lanes of a vector of the buffer's type."""
+def store(
+    text: LlvmText,
+    buffer: tirx.Buffer,
+    address: Expr,
+    value: Expr,
+    first: Expr,
+    in_parts: bool = False,
+) -> tirx.Stmt:
+    """Store the first lanes of a vector of the buffer's type; ``in_parts``: by halves, without a mask."""
     dtype, lanes = str(buffer.dtype), int(value.ty.dtype.lanes)
     where = _address_of(buffer, address, lanes)
-    return tirx.Evaluate(tirx.call_extern("void", _need(text, "store", dtype, lanes), where, first, value))
+    name = _need_parts(text, dtype, lanes) if in_parts else _need(text, "store", dtype, lanes)
+    return tirx.Evaluate(tirx.call_extern("void", name, where, first, value))
 
 
 def _address_of(buffer: tirx.Buffer, address: Expr, lanes: int) -> Expr:
@@ -98,3 +108,54 @@ define linkonce_odr void @{name}(ptr %p, i32 %n, {kind} %v) alwaysinline {{{mask
 """,
         )
     return name
+
+
+def _need_parts(text: LlvmText, dtype: str, lanes: int) -> str:
+    """The name of the function that stores all lanes, or half of them, then half of that, and so on."""
+    name = f"uir_store_parts_{dtype}x{lanes}"
+    text.need("llvm.smax.i32", "declare i32 @llvm.smax.i32(i32, i32)")
+    text.need(name, definition_of_parts(name, dtype, lanes))
+    return name
+
+
+def definition_of_parts(name: str, dtype: str, lanes: int) -> str:
+    """LLVM text of ``(pointer, number of lanes, value)``; a number of at most 0 stores nothing."""
+    size = int(tirx.const(0, dtype).ty.dtype.bits)
+    lines = [
+        f"define linkonce_odr void @{name}(ptr %p, i32 %n, <{lanes} x {LLVM_TYPES[dtype]}> %v) alwaysinline {{",
+        "entry:",
+        f"  %v{lanes} = bitcast <{lanes} x {LLVM_TYPES[dtype]}> %v to <{lanes} x i{size}>",
+        f"  %whole = icmp sge i32 %n, {lanes}",
+        "  br i1 %whole, label %all, label %some",
+        "all:",
+        f"  store <{lanes} x i{size}> %v{lanes}, ptr %p, align {size // 8}",
+        "  br label %end",
+        "some:",
+        "  %least = call i32 @llvm.smax.i32(i32 %n, i32 0)",
+        # a number that LLVM learns here: else it makes the loop around this once for every way through it
+        '  %m = call i32 asm sideeffect "", "=r,0"(i32 %least) noduplicate',
+        f"  br label %part{lanes}",
+        f"part{lanes}:",
+        f"  %p{lanes} = phi ptr [ %p, %some ]",
+    ]
+    width = lanes
+    while width > 1:
+        half, kind = width // 2, f"<{width} x i{size}>"
+        low, high = (", ".join(f"i32 {k}" for k in range(at, at + half)) for at in (0, half))
+        part = f"<{half} x i{size}>"
+        lines += [
+            f"  %low{half} = shufflevector {kind} %v{width}, {kind} poison, <{half} x i32> <{low}>",
+            f"  %high{half} = shufflevector {kind} %v{width}, {kind} poison, <{half} x i32> <{high}>",
+            f"  %bit{half} = and i32 %m, {half}",
+            f"  %has{half} = icmp ne i32 %bit{half}, 0",
+            f"  br i1 %has{half}, label %do{half}, label %part{half}",
+            f"do{half}:",
+            f"  store {part} %low{half}, ptr %p{width}, align {size // 8}",
+            f"  %after{half} = getelementptr i8, ptr %p{width}, i64 {half * size // 8}",
+            f"  br label %part{half}",
+            f"part{half}:",
+            f"  %p{half} = phi ptr [ %p{width}, %part{width} ], [ %after{half}, %do{half} ]",
+            f"  %v{half} = phi {part} [ %low{half}, %part{width} ], [ %high{half}, %do{half} ]",
+        ]
+        width = half
+    return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"]) + "\n"

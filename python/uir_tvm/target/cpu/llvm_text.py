@@ -12,6 +12,16 @@ from .address import index
 _METADATA = "!0 = !{i32 1}\n"
 
 
+#: Nothing, which may stand in a function once: a loop around it is not unrolled by LLVM.
+ONCE = "uir_once"
+_ONCE_TEXT = f"""
+define linkonce_odr void @{ONCE}() alwaysinline {{
+  call void asm sideeffect "", ""() noduplicate
+  ret void
+}}
+"""
+
+
 class LlvmText:
     """The definitions that one kernel needs, by name of the function."""
 
@@ -21,6 +31,11 @@ class LlvmText:
     def need(self, name: str, definition: str) -> None:
         """Add a definition (of linkage ``linkonce_odr``, since several kernels of a module may have it)."""
         self.definitions[name] = definition
+
+    def once(self) -> tirx.Stmt:
+        """A statement that does nothing, in the body of a loop that LLVM is to leave as it is."""
+        self.need(ONCE, _ONCE_TEXT)
+        return tirx.Evaluate(tirx.call_extern("void", ONCE))
 
     def attach(self, body: tirx.Stmt) -> tirx.Stmt:
         """A kernel's body with the definitions attached."""

@@ -87,12 +87,15 @@ class Prefetches:
         self.line = int(hw.figures.get("line_bytes", 64))
         self.text = text
         self.units = units
+        #: A vector of half a line would fetch each line twice; of Zen 3, whose figures these are, copies and sums that
+        #: fetch what they write are then as fast as without it, or slower (scores of 8 x 37 with a mask by a tenth).
+        self.only_computed = units is not None and int(hw.vector_bytes) < self.line
         #: fetched tensors of which sizes decide how large they are
         self.open: dict[str, IPointer] = {}
 
     def of_nest(self, nest: RowNest, values: OperandValues, loop: str | None) -> dict[int, list[Fetch]]:
         """By position of the group, what it fetches at each of its columns; ``loop`` is the innermost."""
-        if loop is None:
+        if loop is None or (self.only_computed and _only_moves(nest)):
             return {}
         host = max(range(len(nest.groups)), key=lambda k: _work(nest.groups[k]))
         cols = nest.groups[host].cols

@@ -30,6 +30,8 @@ define linkonce_odr i64 @{HERE}(i64 %n) alwaysinline {{
 """
 #: Most lanes of a block of which parts are moved under masks: its function is one straight run.
 MOST_PARTIAL = 16
+#: Vectors of so many bits are stored without a mask where all lanes exist: AVX2's masked stores are dear (`first_lanes`).
+UNMASKED_BITS = 256
 
 
 def supported(bits: int, lanes: int) -> bool:
@@ -171,13 +173,21 @@ def definition_of_part(bits: int, lanes: int) -> str:
         for block in range(units)
         for row in _transposed([parts[block] for parts in placed], part, lanes, vector, value)
     ]
-    at = "%t"
-    for number, row in enumerate(made):
-        if number:
-            there = value(f"icmp slt i32 {number}, %rows")
-            lines += [f"  br i1 {there}, label %row{number}, label %end", f"row{number}:"]
-            at = value(f"getelementptr {element}, ptr {at}, i64 %n")
-        lines.append(f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})")
+    def stored(name: str, store_row: Callable[[str, str], str]) -> None:
+        at = "%t"
+        for number, row in enumerate(made):
+            if number:
+                there = value(f"icmp slt i32 {number}, %rows")
+                lines.extend((f"  br i1 {there}, label %{name}{number}, label %end", f"{name}{number}:"))
+                at = value(f"getelementptr {element}, ptr {at}, i64 %n")
+            lines.append(store_row(row, at))
+
+    if bits * lanes <= UNMASKED_BITS:
+        lines += [f"  %whole = icmp sge i32 %cols, {lanes}", "  br i1 %whole, label %plain, label %part"]
+        lines.append("plain:")
+        stored("wide", lambda row, at: f"  store {vector} {row}, ptr {at}, align {align}")
+        lines += ["  br label %end", "part:"]
+    stored("row", lambda row, at: f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})")
     return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"]) + "\n"
 
 

@@ -8,6 +8,7 @@ is read from memory, and then whatever writes that pointer stores it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
@@ -69,12 +70,16 @@ class OperandValues:
         By ``id`` of the action, one per read.
     loaded : set[str]
         Names of pointers that something reads from memory.
+    writers : Counter[str]
+        How many actions write a pointer, by its name.
     """
 
     def __init__(self, nests: Iterable[RowNest]) -> None:
         self.sources: dict[int, list[MadeBy]] = {}
         self.loaded: set[str] = set()
+        self.writers: Counter[str] = Counter()
         for nest in nests:
+            self.writers.update(action.write.pointer.name for action in nest.actions)
             places = {id(action): k for k, group in enumerate(nest.groups) for action in group.actions}
             for position, action in enumerate(nest.actions):
                 self.sources[id(action)] = [
@@ -158,6 +163,11 @@ def is_cheap(iop: IOp) -> bool:
         or (iop.op == "unary" and iop.name in CHEAP_UNARY)
         or (iop.op == "binary" and iop.name in CHEAP_BINARY)
     )
+
+
+def is_dear(actions: Iterable[Action]) -> bool:
+    """Whether actions of a group compute what takes longer than the addition of the result."""
+    return any(action.kind == MAP and not is_cheap(action.iop) for action in actions)
 
 
 def _meets(writer: Action, reader: Action, access: StridedAccess) -> Overlap:
