@@ -143,6 +143,15 @@ def test_nests_that_only_move_fetch_no_operands() -> None:
     assert fetches(in_small_caches(dear)) == ["0", "1"]
 
 
+@pytest.mark.parametrize("vector_bytes", [32, 64])
+def test_open_nests_that_only_move_fetch_where_a_vector_is_a_line(vector_bytes: int) -> None:
+    """Half a line would be fetched twice."""
+    hw = hardware.get()
+    scheduled = apply_default(OPEN["flat"].func(), hw)
+    graph = in_small_caches(extracted(scheduled, hw), vector_bytes=vector_bytes)
+    assert ("uir_fetch_write" in str(lower(graph, scheduled))) == (vector_bytes == 64)
+
+
 def scaled_rows(iop: str) -> IGraph:
     """One iOp on each of 64 rows of two units."""
     here = "[512*i + 32768*pid; (1,512); (512,1)]"

@@ -223,7 +223,9 @@ class GroupEmitter:
             return False
         if not self.kernel.memory.allocates(pointer) or (action.rows > 1 and access.row < cols):
             return False
-        in_place = action.box[2] is None and self.nest.unaligned is None and not self.nest.has_guards(self.group)
+        in_place = (
+            action.box[2] is None and self.nest.unaligned is None and not self.nest.has_guards(self.group)
+        )
         return in_place and self.kernel.scope.range(access.offset)[1] + below + cols <= pointer.size
 
     def _alone(self, action: Action) -> bool:

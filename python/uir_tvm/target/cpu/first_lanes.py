@@ -3,8 +3,8 @@
 
 The end of a row whose length a size decides is less than a vector.  Where the processor loads and stores
 under a mask it is one vector too, instead of a loop over elements.  TIR has no such load; LLVM has.
-A masked store of AVX2 is some 40 micro-operations on AMD's processors, and no load takes what it left before that
-has reached the cache; halves of a vector, each under a branch that goes the same way in every row, are a few.
+A masked store of AVX2 is many micro-operations on AMD's processors, and no load takes what it left before
+that has reached the cache; halves of a vector, each under a branch that is the same in every row, are few.
 """
 
 from __future__ import annotations
@@ -120,11 +120,11 @@ def _need_parts(text: LlvmText, dtype: str, lanes: int) -> str:
 
 def definition_of_parts(name: str, dtype: str, lanes: int) -> str:
     """LLVM text of ``(pointer, number of lanes, value)``; a number of at most 0 stores nothing."""
-    size = int(tirx.const(0, dtype).ty.dtype.bits)
+    size, given = int(tirx.const(0, dtype).ty.dtype.bits), f"<{lanes} x {LLVM_TYPES[dtype]}>"
     lines = [
-        f"define linkonce_odr void @{name}(ptr %p, i32 %n, <{lanes} x {LLVM_TYPES[dtype]}> %v) alwaysinline {{",
+        f"define linkonce_odr void @{name}(ptr %p, i32 %n, {given} %v) alwaysinline {{",
         "entry:",
-        f"  %v{lanes} = bitcast <{lanes} x {LLVM_TYPES[dtype]}> %v to <{lanes} x i{size}>",
+        f"  %v{lanes} = bitcast {given} %v to <{lanes} x i{size}>",
         f"  %whole = icmp sge i32 %n, {lanes}",
         "  br i1 %whole, label %all, label %some",
         "all:",

@@ -30,7 +30,8 @@ define linkonce_odr i64 @{HERE}(i64 %n) alwaysinline {{
 """
 #: Most lanes of a block of which parts are moved under masks: its function is one straight run.
 MOST_PARTIAL = 16
-#: Vectors of so many bits are stored without a mask where all lanes exist: AVX2's masked stores are dear (`first_lanes`).
+#: Vectors of so many bits are stored without a mask where all lanes exist: AVX2's masked stores are dear
+#: (`first_lanes`).
 UNMASKED_BITS = 256
 
 
@@ -173,6 +174,7 @@ def definition_of_part(bits: int, lanes: int) -> str:
         for block in range(units)
         for row in _transposed([parts[block] for parts in placed], part, lanes, vector, value)
     ]
+
     def stored(name: str, store_row: Callable[[str, str], str]) -> None:
         at = "%t"
         for number, row in enumerate(made):
@@ -187,7 +189,10 @@ def definition_of_part(bits: int, lanes: int) -> str:
         lines.append("plain:")
         stored("wide", lambda row, at: f"  store {vector} {row}, ptr {at}, align {align}")
         lines += ["  br label %end", "part:"]
-    stored("row", lambda row, at: f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})")
+    stored(
+        "row",
+        lambda row, at: f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})",
+    )
     return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"]) + "\n"
 
 
