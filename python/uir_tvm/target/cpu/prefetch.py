@@ -87,8 +87,8 @@ class Prefetches:
         self.line = int(hw.figures.get("line_bytes", 64))
         self.text = text
         self.units = units
-        #: vectors of half a line would fetch each line twice: on Zen 3 copies and sums of open sizes that do so
-        #: are no faster for it, and some slower (scores and mask of 8 x 37 by a tenth)
+        #: vectors of half a line would fetch each line twice: on Zen 3 copies and sums of open sizes that do
+        #: so are no faster for it, and some slower (scores and mask of 8 x 37 by a tenth)
         self.only_computed = units is not None and int(hw.vector_bytes) < self.line
         #: fetched tensors of which sizes decide how large they are
         self.open: dict[str, IPointer] = {}
