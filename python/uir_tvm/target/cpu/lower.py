@@ -142,7 +142,10 @@ def _units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> No
         return
     single = graph.num_parallel == 1
     pid, unit = tirx.Var("pid", INDEX), code if single else Code()
-    _unit(unit, _allocated(unit, part, kernel), Streams(graph, text), index(0) if single else pid)
+    streams = Streams(graph, text)
+    _unit(unit, _allocated(unit, part, kernel), streams, index(0) if single else pid)
+    if streams.used:
+        fence(unit)
     if not single:
         code.add(tirx.For(pid, index(0), index(graph.num_parallel), KIND.PARALLEL, unit.statement()))
 
@@ -227,6 +230,9 @@ class _Bounded:
                 lambda then: _unit(then, bounded, plain, pid),
             )
         code.add(tirx.For(place, index(0), count, KIND.SERIAL, inside.statement()))
+        if streams.used:
+            # once for all units of the thread: a fence waits for every store before it
+            fence(code)
 
 
 @attrs.frozen(eq=False)
@@ -254,8 +260,6 @@ def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None
     # neighbours of units that sizes number run one after another
     kernel = attrs.evolve(ready.kernel, scope=scope, loop=None if graph.groups is None else "pid")
     _emit(code, ready.part.planned, kernel, ready.part.values, _vector_bytes(graph), streams)
-    if streams.used:
-        fence(code)
 
 
 def _vector_bytes(graph: IGraph) -> int:
