@@ -59,9 +59,9 @@ def test_rows_of_all_lengths(result: str) -> None:
 @pytest.mark.skipif(not first_lanes.masked_bytes(HOST), reason="this processor moves nothing under masks")
 def test_only_short_rows_end_under_masks_where_columns_may_be_made_twice() -> None:
     """A mask costs more than a whole vector: of the result's rows only those without one are stored so."""
-    again, once = (re.split(r"uir_store_(?:first|parts)", str(sums(result))) for result in "zy")
-    assert len(again) == len(once) == 2
-    again, once = again[0], once[0]
+    texts = [re.split(r"uir_store_(?:first|parts)", str(sums(result))) for result in "zy"]
+    assert [len(text) for text in texts] == [2, 2]
+    again, once = (text[0] for text in texts)
     assert again.count("else:") == once.count("else:") + 1
 
 
