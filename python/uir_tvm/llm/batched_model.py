@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GenerationError
 from .answer_text import AnswerText
-from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, Prompt
+from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt
 
 
 @attrs.define
@@ -77,6 +77,10 @@ class BatchedModel(CompiledModel):
         SizeError
             One has more tokens than the state has room for; it stays as it is.
         """
+        return self._filled(rows).on_host()[: len(rows)]
+
+    def _filled(self, rows: Sequence[Sequence[int]]) -> NextToken:
+        """As of `prefill`, where the program runs."""
         taken = [[int(token) for token in row] for row in rows]
         if not 1 <= len(taken) <= self.batch:
             raise GenerationError(
@@ -93,11 +97,11 @@ class BatchedModel(CompiledModel):
             begins[place] = length - len(row)
             ids[place, begins[place] :] = row
         self.rows, self._place, self._begins = [], 0, begins
-        logits = np.empty(0, np.float32)
+        found: list[NextToken] = []
         for begin in range(0, length, self.chunk):
-            logits = self._run(ids[:, begin : begin + self.chunk])
+            found = [self._run(ids[:, begin : begin + self.chunk])]
         self.rows = taken
-        return logits[: len(taken)]
+        return found[-1]
 
     def decode(self, tokens: Sequence[int]) -> np.ndarray:
         """Add one token to each row; the logits of what follows, as of `prefill`.
@@ -109,6 +113,10 @@ class BatchedModel(CompiledModel):
         SizeError
             The state is full; it stays as it is.
         """
+        return self._more(tokens).on_host()[: len(tokens)]
+
+    def _more(self, tokens: Sequence[int]) -> NextToken:
+        """As of `decode`, where the program runs."""
         if len(tokens) != len(self.rows) or not self.rows:
             raise GenerationError(
                 f"There are {len(tokens)} tokens for {len(self.rows)} rows.",
@@ -118,15 +126,15 @@ class BatchedModel(CompiledModel):
         self._check_room(self._place + 1)
         ids = np.zeros((self.batch, 1), np.int64)
         ids[: len(tokens), 0] = tokens
-        logits = self._run(ids)
+        found = self._run(ids)
         for row, token in zip(self.rows, tokens, strict=True):
             row.append(int(token))
-        return logits[: len(tokens)]
+        return found
 
-    def _run(self, ids: np.ndarray) -> np.ndarray:
+    def _run(self, ids: np.ndarray) -> NextToken:
         """Compute the next tokens of all rows."""
         positions = np.arange(self._place, self._place + ids.shape[1], dtype=np.int64)
-        made: np.ndarray = self.executable.flat(ids, positions, self._begins)[0]
+        made = self._next(ids, positions, self._begins)
         self._place += ids.shape[1]
         return made
 
@@ -188,16 +196,17 @@ class BatchedModel(CompiledModel):
     ) -> Iterator[tuple[int, str]]:
         """The answers of the rows of a call, in pieces of whole characters."""
         start, stops = time.perf_counter(), how.stops | {*self.stop}
-        logits = self.prefill(prompts)
+        found = self._filled(prompts)
         self.figures.prompt_tokens += sum(map(len, prompts))
         self.figures.prompt_seconds += time.perf_counter() - start
         rows = [_Row(AnswerText(self.tokenizer, how.texts), np.random.default_rng(seed)) for _ in prompts]
         while True:
-            tokens = [0] * len(rows)  # of rows that have ended any will do
+            # of rows that have ended any will do
+            rngs = [row.rng if row.open else None for row in rows]
+            tokens = self._chosen(found, self.rows, how.sampling, rngs)
             for place, row in enumerate(rows):
                 if not row.open:
                     continue
-                tokens[place] = how.sampling.choose(logits[place], self.rows[place], row.rng)
                 if tokens[place] in stops:
                     row.open = False
                     continue
@@ -209,7 +218,7 @@ class BatchedModel(CompiledModel):
             if not left or self._place == self.max_length:
                 break
             start = time.perf_counter()
-            logits = self.decode(tokens)
+            found = self._more(tokens)
             self.figures.new_seconds += time.perf_counter() - start
             self.figures.new_tokens += left
         for place, row in enumerate(rows):

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import attrs
+import numpy as np
 
 from ..errors import GenerationError, SizeError
 from .answer_text import stops_of
 from .next_token import Sampling
+from .token_chooser import TokenChooser, uniforms_of
 
 #: What a folder of a saved model has, beside the tokenizer's own files.
 CODE, SETTINGS = "model.uir", "llm.json"
 #: The kind of `SETTINGS`, for other versions to refuse.
-FORMAT = 2
+FORMAT = 3
 
 #: A text, or messages of a conversation: mappings of ``role`` and ``content``.
 Prompt = str | Sequence[Mapping[str, str]]
@@ -120,6 +122,30 @@ class AnswerRules:
         return AnswerRules(max_new_tokens, sampling, *stops_of(stop))
 
 
+@attrs.frozen
+class NextToken:
+    """What a call of the program says of the tokens that follow.
+
+    Attributes
+    ----------
+    logits : numpy.ndarray or tvm.runtime.Tensor of float32, (rows, vocabulary)
+        Where the program runs.
+    most_likely : numpy.ndarray or tvm.runtime.Tensor of int32, (rows,)
+    """
+
+    logits: Any
+    most_likely: Any
+
+    def on_host(self) -> np.ndarray:
+        """The logits as an array."""
+        return _array(self.logits)
+
+
+def _array(value: Any) -> np.ndarray:
+    made: np.ndarray = value if isinstance(value, np.ndarray) else value.numpy()
+    return made
+
+
 class CompiledModel:
     """A language model on one target.
 
@@ -137,6 +163,8 @@ class CompiledModel:
     nbytes : ModelBytes
     batch : int
         Rows of a call.
+    chooser : TokenChooser, optional
+        Chooses tokens where the logits are; None: the host does.
 
     Attributes
     ----------
@@ -153,20 +181,47 @@ class CompiledModel:
         stop: Sequence[int],
         nbytes: ModelBytes,
         batch: int = 1,
+        chooser: TokenChooser | None = None,
     ) -> None:
         self.executable, self.tokenizer, self.nbytes = executable, tokenizer, nbytes
         self.max_length, self.chunk, self.stop, self.batch = max_length, chunk, tuple(stop), batch
+        self.chooser = chooser
         self.figures = AnswerFigures()
 
     def reset(self) -> None:
         """Forget what was computed."""
         self.executable.reset()
+        if self.chooser is not None:
+            self.chooser.reset()
 
     def clone(self) -> Self:
         """The same model with a state of its own; weights and code are shared."""
         made = copy.copy(self)
         made.executable, made.figures = self.executable.clone(), AnswerFigures()
+        made.chooser = None if self.chooser is None else self.chooser.clone()
         return made
+
+    def _next(self, *inputs: np.ndarray) -> NextToken:
+        """Run the program."""
+        return NextToken(*self.executable.on_device(*inputs))
+
+    def _chosen(
+        self,
+        found: NextToken,
+        before: Sequence[Sequence[int]],
+        sampling: Sampling,
+        rngs: Sequence[np.random.Generator | None],
+    ) -> list[int]:
+        """A token for each row; any for those that have no generator."""
+        if self.chooser is None:
+            rows = zip(found.on_host(), before, rngs, strict=False)
+            return [0 if rng is None else sampling.choose(row, seen, rng) for row, seen, rng in rows]
+        if sampling.is_most_likely:
+            made = _array(found.most_likely)
+        else:
+            uniforms = [*uniforms_of(rngs, sampling)]
+            made = self.chooser.choose(found.logits, before, sampling, uniforms)
+        return [int(token) for token in made[: len(before)]]
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         if not tokens:
@@ -210,6 +265,8 @@ class CompiledModel:
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         self.executable.save(path / CODE)
+        if self.chooser is not None:
+            self.chooser.programs.save(path)
         self.tokenizer.save_pretrained(str(path))
         settings = {
             "format": FORMAT,
@@ -217,6 +274,7 @@ class CompiledModel:
             "chunk": self.chunk,
             "stop": list(self.stop),
             "batch": self.batch,
+            "vocabulary": None if self.chooser is None else self.chooser.programs.vocabulary,
             "nbytes": attrs.asdict(self.nbytes),
         }
         (path / SETTINGS).write_text(json.dumps(settings, indent=1))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A causal model of transformers as one exported program: tokens at positions in, logits of the last one out.
+"""A causal model of transformers as one exported program: tokens at positions in, logits of the last one out, and the most
+likely token by them.
 
 Rows of several prompts end at the same place, so that shorter ones begin later; what stands before is masked.
 Keys and values of all tokens are the program's state. The number of tokens of a call is open, so that prompts
@@ -72,12 +73,12 @@ AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
 class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
-    """Logits of the last token of a call."""
+    """Logits of the last token of a call, and the token that is most likely to follow."""
 
     def forward(  # type: ignore[override]
         self, input_ids: torch.Tensor, cache_position: torch.Tensor, begins: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """The logits that follow the last token, float32 (rows, vocabulary).
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The logits that follow the last token, float32 (rows, vocabulary), and their argmax, int32 (rows,).
 
         Parameters
         ----------
@@ -108,8 +109,8 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
             use_cache=True,
             logits_to_keep=1,
         )
-        logits: torch.Tensor = outputs.logits[:, -1]
-        return logits.float()
+        logits: torch.Tensor = outputs.logits[:, -1].float()
+        return logits, logits.argmax(-1).to(torch.int32)
 
 
 def exported(
@@ -180,6 +181,12 @@ def exported(
         model.generation_config = kept
         if model.config._attn_implementation != attention:
             model.set_attn_implementation(attention)
+
+
+def program_vocabulary(program: ExportedProgram) -> int:
+    """The logits of each row of a program of `exported`."""
+    (made, *_), *_ = program.graph.output_node().args
+    return int(made.meta["val"].shape[1])
 
 
 def bytes_of(program: ExportedProgram) -> ModelBytes:

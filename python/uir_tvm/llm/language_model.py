@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .answer_text import AnswerText
-from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, Prompt
+from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt
 
 
 class LanguageModel(CompiledModel):
@@ -61,15 +61,18 @@ class LanguageModel(CompiledModel):
         SizeError
             There are more than the state has room for; it stays as it is.
         """
-        tokens = [int(token) for token in tokens]
+        return self._filled([int(token) for token in tokens]).on_host()[0]
+
+    def _filled(self, tokens: list[int]) -> NextToken:
+        """As of `prefill`, where the program runs."""
         self._check_tokens(tokens)
         pairs = zip(self.tokens, tokens[:-1], strict=False)  # the last is computed for its logits
         same = next((place for place, (a, b) in enumerate(pairs) if a != b), None)
         begin = min(len(self.tokens), len(tokens) - 1) if same is None else same
-        logits = np.empty(0, np.float32)
+        found: list[NextToken] = []
         for place in range(begin, len(tokens), self.chunk):
-            logits = self._run(tokens[place : place + self.chunk], place)
-        return logits
+            found = [self._run(tokens[place : place + self.chunk], place)]
+        return found[-1]
 
     def decode(self, token: int) -> np.ndarray:
         """Add one token; the logits of what follows, as of `prefill`.
@@ -79,17 +82,21 @@ class LanguageModel(CompiledModel):
         SizeError
             The state is full; it stays as it is.
         """
-        self._check_room(len(self.tokens) + 1)
-        return self._run([int(token)], len(self.tokens))
+        return self._more(int(token)).on_host()[0]
 
-    def _run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+    def _more(self, token: int) -> NextToken:
+        """As of `decode`, where the program runs."""
+        self._check_room(len(self.tokens) + 1)
+        return self._run([token], len(self.tokens))
+
+    def _run(self, tokens: Sequence[int], place: int) -> NextToken:
         """Compute tokens that stand at a place; what stood behind it is forgotten."""
         del self.tokens[place:]
         ids = np.array([tokens], np.int64)
         positions = np.arange(place, place + len(tokens), dtype=np.int64)
-        made: np.ndarray = self.executable.flat(ids, positions)[0]
+        made = self._next(ids, positions)
         self.tokens += tokens
-        return made[0]
+        return made
 
     def generate(
         self,
@@ -150,11 +157,11 @@ class LanguageModel(CompiledModel):
         answer, stops = AnswerText(self.tokenizer, rules.texts), rules.stops | {*self.stop}
         figures = self.figures = AnswerFigures()
         before, start = len(self.tokens), time.perf_counter()
-        logits = self.prefill(tokens)
+        found = self._filled(tokens)
         figures.prompt_tokens = len(tokens) - min(before, len(tokens) - 1)
         figures.prompt_seconds = time.perf_counter() - start
         while True:
-            token = rules.sampling.choose(logits, self.tokens, rng)
+            (token,) = self._chosen(found, [self.tokens], rules.sampling, [rng])
             if token in stops:
                 figures.finish = "stop"
                 break
@@ -166,7 +173,7 @@ class LanguageModel(CompiledModel):
             if answer.ended or len(answer.tokens) == rules.most or len(self.tokens) == self.max_length:
                 break
             start = time.perf_counter()
-            logits = self.decode(token)
+            found = self._more(token)
             figures.new_seconds += time.perf_counter() - start
             figures.new_tokens += 1
         rest = answer.rest()

@@ -19,6 +19,7 @@ from .batched_model import BatchedModel
 from .compiled_model import CODE, FORMAT, SETTINGS, ModelBytes
 from .language_model import LanguageModel
 from .read_model import packed_model, read_model
+from .token_chooser import TokenChooser, TokenPrograms
 
 #: What weights become (`load`).
 FORMS = ("packed", "float32", "float16", "bfloat16", "q8", "q4")
@@ -30,6 +31,8 @@ UNPACKING = frozenset({"uir.dequantize.default", *DEQUANTIZE})
 ALIASES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 #: Tokens that one call takes at most, where nothing else is said.
 CHUNK = 256
+#: Where tokens are chosen (`load`).
+SAMPLING = ("device", "host")
 
 
 def load(
@@ -43,6 +46,7 @@ def load(
     batch: int = 1,
     activation: str | None = None,
     cache: str | None = None,
+    sampling: str = SAMPLING[0],
     options: CompileOptions | None = None,
 ) -> Any:
     """A language model, compiled for a target.
@@ -75,6 +79,9 @@ def load(
         The type in which keys and values are kept and attention reads them: ``float32``, ``float16``
         (``fp16``) or ``bfloat16`` (``bf16``); on uir-cpu it computes in float32 all the same. Default:
         float16 where weights are packed, else the model's own type.
+    sampling : str
+        Where tokens are chosen: ``device``, by programs compiled for the target when they are first needed,
+        to which logits stay where they are; or ``host``, by NumPy.
     options : CompileOptions, optional
 
     Returns
@@ -105,12 +112,13 @@ def load(
             remedy="pip install 'uir_tvm[llm]'",
         ) from error
     weights, cache = _form("weights", weights, FORMS), _form("cache", cache, CACHES)
+    _form("sampling", sampling, SAMPLING)
     if isinstance(model, transformers.PreTrainedModel):
         model = packed_model(model, weights, copied=True)
     else:
         path = pathlib.Path(model)
         if (path / SETTINGS).is_file():
-            return _saved(path, transformers, weights=weights, activation=activation, cache=cache)
+            return _saved(path, transformers, sampling, weights=weights, activation=activation, cache=cache)
         model, tokenizer = read_model(path, weights)
     if tokenizer is None:
         raise GenerationError(
@@ -122,14 +130,18 @@ def load(
     _check_length("chunk", chunk, max_length)
     _check_length("batch", batch, None, least=1)
 
-    from .exported import bytes_of, exported
+    from .exported import bytes_of, exported, program_vocabulary
 
     name = type(model).__name__
     program = exported(model.eval(), max_length, chunk, batch, _cache_type(model, cache))
     options = _with_activation(options, activation, program)
     executable = compile_model(program, target, name=name, options=options)
-    stop = _stops(model, tokenizer)
-    return _kind(batch)(executable, tokenizer, max_length, chunk, stop, bytes_of(program), batch)
+    chooser = None
+    if sampling == "device":
+        vocabulary = program_vocabulary(program)
+        chooser = TokenChooser(TokenPrograms.compiled(batch, vocabulary, target, options))
+    stop, nbytes = _stops(model, tokenizer), bytes_of(program)
+    return _kind(batch)(executable, tokenizer, max_length, chunk, stop, nbytes, batch, chooser)
 
 
 def _form(name: str, value: str | None, forms: tuple[str, ...]) -> str | None:
@@ -195,7 +207,7 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(path: pathlib.Path, transformers: Any, **asked: str | None) -> LanguageModel | BatchedModel:
+def _saved(path: pathlib.Path, transformers: Any, sampling: str, **asked: str | None) -> LanguageModel | BatchedModel:
     """What `LanguageModel.save` wrote."""
     for name, value in asked.items():
         if value is not None:
@@ -205,6 +217,9 @@ def _saved(path: pathlib.Path, transformers: Any, **asked: str | None) -> Langua
                 remedy="load the model's own file with it, and save it again",
             )
     settings = _settings(path / SETTINGS)
+    vocabulary = settings.pop("vocabulary")
+    if vocabulary is not None and sampling == "device":
+        settings["chooser"] = TokenChooser(TokenPrograms.saved(settings["batch"], vocabulary, path))
     executable = load_executable(path / CODE)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(path))
@@ -226,6 +241,7 @@ def _settings(path: pathlib.Path) -> dict[str, Any]:
                 "chunk": int(told["chunk"]),
                 "stop": [int(token) for token in told["stop"]],
                 "batch": int(told["batch"]),
+                "vocabulary": None if told["vocabulary"] is None else int(told["vocabulary"]),
                 "nbytes": ModelBytes(**told["nbytes"]),
             }
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -59,6 +59,11 @@ class Sampling:
     top_p: float = attrs.field(default=1.0, validator=_within(0, 1, above=True))
     repetition_penalty: float = attrs.field(default=1.0, validator=_within(0, None, above=True))
 
+    @property
+    def is_most_likely(self) -> bool:
+        """Whether it is the most likely token of the logits as they are."""
+        return self.temperature == 0 and self.repetition_penalty == 1
+
     def choose(self, logits: np.ndarray, before: Iterable[int], rng: np.random.Generator) -> int:
         """The next token.
 
@@ -70,7 +75,7 @@ class Sampling:
             The tokens so far.
         rng : numpy.random.Generator
         """
-        if self.temperature == 0 and self.repetition_penalty == 1:
+        if self.is_most_likely:
             return int(logits.argmax())
         scores = np.array(logits, np.float64)
         if self.repetition_penalty != 1:

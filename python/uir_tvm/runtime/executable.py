@@ -26,7 +26,7 @@ from .artifact_member import Source
 from .bound_outputs import BoundOutputs, result_of
 from .direct_call import DirectCall, direct_of, programs_of
 from .executable_state import ModelState, check_same_state
-from .model_info import KernelInfo, ModelInfo
+from .model_info import ModelInfo, changed_by_pass
 from .modelled import Times, recording
 from .position_checks import PositionChecks
 from .tensors import Likeness, check_devices, check_inputs, from_tvm, to_tvm
@@ -286,20 +286,45 @@ class Executable:
         StateError
             An earlier call failed while it wrote the state.
         """
+        made = self._by_host(inputs)
+        if made is not None:
+            return made
+        like = Likeness.of(inputs)
+        return self._called(inputs, like, lambda value: from_tvm(value, like))
+
+    def on_device(self, *inputs: Any) -> tuple[Any, ...]:
+        """The call of `flat` whose results stay on the model's device, for another executable's inputs.
+
+        Returns
+        -------
+        tuple of tvm.runtime.Tensor
+            Where the device is the host, NumPy arrays.
+        """
+        if self.device.type == "cpu":
+            return self.flat(*inputs)
+        return self._called(inputs, Likeness.of(inputs), lambda value: value)
+
+    def _by_host(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The call by C++ alone; None: it takes another way."""
         direct = self.direct
         made = None if direct is None else direct(inputs)
-        if made is not None:
-            self._returns_tuple = isinstance(made, tuple)
-            return made if self._returns_tuple else (made,)
+        if made is None:
+            return None
+        self._returns_tuple = isinstance(made, tuple)
+        return made if self._returns_tuple else (made,)
+
+    def _called(
+        self, inputs: Sequence[Any], like: Likeness, result: Callable[[tvm.runtime.Tensor], Any]
+    ) -> tuple[Any, ...]:
+        """The call by the virtual machine."""
         check_inputs(inputs, self.info.inputs)
         check_devices(inputs, self.info.inputs, self.device)
         threads.before_running()
-        like = Likeness.of(inputs)
         given = [to_tvm(value, self.device) for value in inputs]
         with self._lock, like.stream():
-            result = self._main(*given) if not self.info.state else self._with_state(inputs, given)
-            self._returns_tuple = not isinstance(result, tvm.runtime.Tensor)
-            return tuple(from_tvm(value, like) for value in flatten(result))
+            made = self._main(*given) if not self.info.state else self._with_state(inputs, given)
+            self._returns_tuple = not isinstance(made, tvm.runtime.Tensor)
+            return tuple(map(result, flatten(made)))
 
     def _with_state(self, inputs: Sequence[Any], given: Sequence[tvm.runtime.Tensor]) -> Any:
         """The call of a model with state."""
@@ -383,7 +408,7 @@ class Executable:
                 for k in kernels
                 if k.phases > 1
             ],
-            "kernels_changed_by_pass": _counted(kernels),
+            "kernels_changed_by_pass": changed_by_pass(kernels),
             "passes_refused": [
                 {"kernel": k.name, "pass": step["pass"], "reason": step["fault"]}
                 for k in kernels
@@ -424,16 +449,6 @@ class Executable:
         from .artifact import save
 
         return save(self, pathlib.Path(path))
-
-
-def _counted(kernels: Sequence[KernelInfo]) -> dict[str, int]:
-    """How many kernels each pass changed, in the order of the passes; some run twice."""
-    out: dict[str, int] = {}
-    for kernel in kernels:
-        changed = {step["pass"] for step in kernel.passes if step["changed"]}
-        for name in dict.fromkeys(step["pass"] for step in kernel.passes):
-            out[name] = out.get(name, 0) + (name in changed)
-    return out
 
 
 def flatten(value: Any) -> Sequence[tvm.runtime.Tensor]:

@@ -72,3 +72,13 @@ class ModelInfo:
     state: tuple[StateSpec, ...] = ()
     #: What is checked of positions before a call (`runtime.position_checks`).
     positions: tuple[Mapping[str, Any], ...] = ()
+
+
+def changed_by_pass(kernels: Sequence[KernelInfo]) -> dict[str, int]:
+    """How many kernels each pass changed, in the order of the passes; some run twice."""
+    out: dict[str, int] = {}
+    for kernel in kernels:
+        changed = {step["pass"] for step in kernel.passes if step["changed"]}
+        for name in dict.fromkeys(step["pass"] for step in kernel.passes):
+            out[name] = out.get(name, 0) + (name in changed)
+    return out

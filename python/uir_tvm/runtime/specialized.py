@@ -175,6 +175,11 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         like = Likeness.of(inputs)
         return tuple(_like(run.values[name], like) for name in names)
 
+    def on_device(self, *inputs: Any) -> tuple[Any, ...]:
+        """As of `Executable.on_device`, where one executable computes all; else as `flat`."""
+        whole = self._ready(inputs)
+        return self.flat(*inputs) if whole is None else whole.executable.on_device(*whole.taken(inputs))
+
     def _ready(self, inputs: Sequence[Any]) -> Specialization | None:
         """What is compiled for inputs of these shapes, whose dtypes it checks itself."""
         if self.deciding:
