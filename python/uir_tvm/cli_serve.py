@@ -9,8 +9,13 @@ from typing import Any
 import click
 
 from .cli_base import ERRORS, Command, global_options
+from .cli_model import LOADING, answering, loaded_model, memory_text, with_options
 from .errors import MissingPackageError
-from .options import DEFAULT_TARGET, DEVICES, CompileOptions
+
+#: Where neither a request nor the command says one: OpenAI's.
+TEMPERATURE = 1.0
+#: Options that `AnswerRules.of` takes.
+ANSWERS = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop")
 
 
 @click.command("serve", cls=Command)
@@ -18,17 +23,17 @@ from .options import DEFAULT_TARGET, DEVICES, CompileOptions
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
 @click.option("--name", help="What clients call the model; default: the file's own name.")
-@click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
-@click.option("--device", type=click.Choice(DEVICES), help="Where a device's kernels run; `model`: here.")
-@click.option("--max-length", default=512, show_default=True, help="Tokens of a prompt and its answer.")
-@click.option("--weights", help="As of `uir generate`.")
+@click.option("--system", default="", help="What the model is told first, where a chat tells it nothing.")
+@with_options(*LOADING, *answering(TEMPERATURE))
 @global_options
-def serve_command(model: pathlib.Path, host: str, port: int, name: str | None, **given: Any) -> None:
+def serve_command(
+    model: pathlib.Path, host: str, port: int, name: str | None, system: str, **given: Any
+) -> None:
     """Answer over HTTP with MODEL, as OpenAI's interface has it, until it is interrupted.
 
     MODEL is a .gguf file, a folder of transformers, or one that `uir generate --save` wrote. Answers are made
-    one after the other. Whoever reaches the address may ask: it is this machine's own unless --host says
-    more.
+    one after the other; what a request does not say of them is as the options say. Whoever reaches the
+    address may ask: it is this machine's own unless --host says more.
 
     \b
     pip install 'uir_tvm[serve]'
@@ -46,18 +51,15 @@ def serve_command(model: pathlib.Path, host: str, port: int, name: str | None, *
             limit=str(error),
             remedy="pip install 'uir_tvm[serve]'",
         ) from error
-    from .llm import load
     from .llm.chat_server import chat_server
+    from .llm.compiled_model import AnswerRules
 
-    options = CompileOptions(**({"device": given["device"]} if given["device"] else {}))
-    with ERRORS.status(f"loading and compiling {model}"):
-        made = load(
-            model,
-            given["target"],
-            max_length=given["max_length"],
-            weights=given["weights"],
-            options=options,
-        )
-        made.generate("a", max_new_tokens=2, template=False)  # prompts and tokens are compiled now
+    AnswerRules.of(**{option: given[option] for option in ANSWERS})  # what is wrong is said before it takes time
+    made, _ = loaded_model(model, given)
+    app = chat_server(made, name or model.stem, defaults=given, system=system)
+    with ERRORS.status(f"compiling {model}"):
+        # prompts and tokens, and what chooses them, are compiled now
+        made.generate("a", max_new_tokens=2, template=False, temperature=1.0, repetition_penalty=1.1)
         made.reset()
-    uvicorn.run(chat_server(made, name or model.stem), host=host, port=port)
+    uvicorn.run(app, host=host, port=port)
+    ERRORS.print(memory_text(made), highlight=False)

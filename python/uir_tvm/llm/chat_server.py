@@ -11,20 +11,22 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from ..errors import GenerationError, MissingPackageError, SizeError, UirError
-from .completion_request import arguments_of, prompt_of, read_request, streams
+from .completion_request import DEFAULTS, arguments_of, prompt_of, read_request, streams
 from .language_model import LanguageModel
 
 #: Of errors in what a request says; others are the server's own.
 ASKED_WRONG = (GenerationError, SizeError)
 
 
-def chat_server(model: LanguageModel, name: str) -> Any:
+def chat_server(
+    model: LanguageModel, name: str, defaults: Mapping[str, Any] = DEFAULTS, system: str = ""
+) -> Any:
     """An ASGI application that answers with a model.
 
     Parameters
@@ -33,6 +35,10 @@ def chat_server(model: LanguageModel, name: str) -> Any:
         Of one conversation (``batch=1``).
     name : str
         What it is called in ``/v1/models``.
+    defaults : mapping of str to object
+        Arguments of `LanguageModel.generate` of which a request says nothing. Default: a temperature of 1.
+    system : str
+        What the model is told first, where a chat tells it nothing.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def chat_server(model: LanguageModel, name: str) -> Any:
             limit=str(error),
             remedy="pip install 'uir_tvm[serve]'",
         ) from error
-    answers = _Answers(model, name)
+    answers = _Answers(model, name, defaults, system)
 
     async def completion(request: Any, chat: bool) -> Any:
         try:
@@ -103,12 +109,15 @@ class _Answers:
 
     model: LanguageModel
     name: str
+    defaults: Mapping[str, Any]
+    system: str
     created: int = attrs.field(factory=lambda: int(time.time()))
     lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     def begun(self, asked: dict[str, Any], chat: bool) -> _Answer:
         """The answer of a request, of which nothing is computed yet."""
-        prompt, given = prompt_of(asked, chat), arguments_of(asked)
+        prompt = prompt_of(asked, chat, self.system)
+        given = arguments_of(asked, self.defaults)
         pieces = self.model.generate(prompt, stream=True, template=chat, **given)
         return _Answer(self, pieces, len(self.model.encode(prompt, chat)), chat)
 

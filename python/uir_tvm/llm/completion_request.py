@@ -35,8 +35,8 @@ UNCHANGED: Mapping[str, tuple[Any, ...]] = {
     "echo": (False,),
     "tools": ([],),
 }
-#: Where a request says no temperature: OpenAI's.
-TEMPERATURE = 1.0
+#: Where a request says nothing: OpenAI's temperature.
+DEFAULTS: Mapping[str, Any] = {"temperature": 1.0}
 
 
 def read_request(body: bytes) -> dict[str, Any]:
@@ -61,8 +61,15 @@ def streams(asked: dict[str, Any]) -> bool:
     return bool(_typed("stream", asked.get("stream") or False, (bool,)))
 
 
-def arguments_of(asked: dict[str, Any]) -> dict[str, Any]:
+def arguments_of(asked: dict[str, Any], defaults: Mapping[str, Any] = DEFAULTS) -> dict[str, Any]:
     """What `LanguageModel.generate` is told beside the prompt.
+
+    Parameters
+    ----------
+    asked : dict of str to object
+        The request.
+    defaults : mapping of str to object
+        Arguments of which it says nothing.
 
     Raises
     ------
@@ -74,7 +81,7 @@ def arguments_of(asked: dict[str, Any]) -> dict[str, Any]:
             raise GenerationError(
                 f"{field} is {asked[field]!r}.", where=field, need=f"{allowed[0]!r}", remedy="leave it out"
             )
-    given: dict[str, Any] = {"temperature": TEMPERATURE}
+    given = dict(defaults)
     for field, (argument, types) in FIELDS.items():
         value = asked.get(field)
         if value is not None:
@@ -82,8 +89,15 @@ def arguments_of(asked: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def prompt_of(asked: dict[str, Any], chat: bool) -> str | list[dict[str, str]]:
+def prompt_of(asked: dict[str, Any], chat: bool, system: str = "") -> str | list[dict[str, str]]:
     """The text, or of a chat the messages; parts of a message's content are put together.
+
+    Parameters
+    ----------
+    asked : dict of str to object
+    chat : bool
+    system : str
+        What the model is told first, where the messages begin with another role.
 
     Raises
     ------
@@ -102,6 +116,8 @@ def prompt_of(asked: dict[str, Any], chat: bool) -> str | list[dict[str, str]]:
         found.append({"role": role, "content": _typed("content", content, (str,))})
     if not found:
         raise GenerationError("There are no messages.", where="messages", need="one at least")
+    if system and found[0]["role"] != "system":
+        found.insert(0, {"role": "system", "content": system})
     return found
 
 
