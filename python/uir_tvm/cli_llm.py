@@ -12,6 +12,7 @@ import click
 from .cli_base import ERRORS, Command, emit, global_options, state_of
 from .cli_model import LOADING, answering, loaded_model, memory_text, peak_bytes, with_options
 
+
 @click.command("generate", cls=Command)
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--prompt", required=True, help="The text; - reads it from standard input.")

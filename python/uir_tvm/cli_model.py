@@ -52,7 +52,10 @@ def answering(temperature: float) -> tuple[Callable[..., Any], ...]:
     return (
         click.option("--max-new-tokens", default=128, show_default=True, help="Tokens of an answer at most."),
         click.option(
-            "--temperature", default=temperature, show_default=True, help="0: the most likely token each time."
+            "--temperature",
+            default=temperature,
+            show_default=True,
+            help="0: the most likely token each time.",
         ),
         click.option(
             "--top-k", default=0, show_default=True, help="Draw among so many likely tokens; 0: all."
@@ -60,13 +63,9 @@ def answering(temperature: float) -> tuple[Callable[..., Any], ...]:
         click.option(
             "--top-p", default=1.0, show_default=True, help="Draw among likely tokens of this share."
         ),
-        click.option(
-            "--repetition-penalty", default=1.0, show_default=True, help="Above 1: say less again."
-        ),
+        click.option("--repetition-penalty", default=1.0, show_default=True, help="Above 1: say less again."),
         click.option("--seed", type=int, help="Equal seeds draw equal tokens."),
-        click.option(
-            "--stop", multiple=True, help="A text that ends an answer; as often as there are such."
-        ),
+        click.option("--stop", multiple=True, help="A text that ends an answer; as often as there are such."),
     )
 
 

@@ -121,6 +121,47 @@ def test_the_command_serves_this_machine_alone(
     assert row["id"] == "saved"
 
 
+def test_what_a_request_does_not_say(loaded: Any) -> None:
+    """Is as the server was told; what it says holds. So it is with the message of the system."""
+    how = {"max_new_tokens": 3, "temperature": 0.0}
+    client = testclient.TestClient(chat_server(loaded, "small", how, system="w9"))
+    told = [{"role": "system", "content": "w9"}, *MESSAGES]
+    answers = {}
+    for count, asked in ((3, {}), (2, {"max_tokens": 2})):
+        given = client.post("/v1/chat/completions", json={"messages": MESSAGES, **asked}).json()
+        answers[count] = given["choices"][0]["message"]["content"]
+        assert answers[count] == loaded.generate(told, count)
+        assert given["usage"]["prompt_tokens"] == len(loaded.encode(told))
+    own = [{"role": "system", "content": "w8"}, *MESSAGES]
+    found = client.post("/v1/chat/completions", json={"messages": own}).json()
+    assert found["choices"][0]["message"]["content"] == loaded.generate(own, 3)
+
+
+def test_the_command_takes_what_chat_takes(
+    loaded: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How the model is loaded, and defaults of answers; wrong ones are refused before anything is loaded."""
+    uvicorn = pytest.importorskip("uvicorn", reason="pip install 'uir_tvm[serve]'")
+    served: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(uvicorn, "run", lambda app, **named: served.update(app=app))
+    monkeypatch.setattr(uir_tvm.llm, "load", lambda *args, **named: given.update(named) or loaded)
+    options = ["--cache", "bfloat16", "--activation", "int8", "--weights", "q8", "--max-length", "24"]
+    answers = ["--temperature", "0", "--max-new-tokens", "2", "--system", "w9", "--stop", "w3"]
+    told = CliRunner().invoke(main, ["serve", "model.gguf", *options, *answers])
+    assert told.exit_code == 0, told.output
+    assert given["cache"] == "bfloat16" and given["activation"] == "int8" and given["weights"] == "q8"
+    assert given["max_length"] == 24 and "MiB, weights" in told.output
+    client = testclient.TestClient(served["app"])
+    found = client.post("/v1/chat/completions", json={"messages": MESSAGES}).json()
+    messages = [{"role": "system", "content": "w9"}, *MESSAGES]
+    assert found["choices"][0]["message"]["content"] == loaded.generate(messages, 2, stop="w3")
+    given.clear()
+    for wrong in (["--cache", "int3"], ["--top-p", "3"]):
+        assert CliRunner().invoke(main, ["serve", "model.gguf", *wrong]).exit_code != 0
+    assert not given
+
+
 def test_without_uvicorn_the_command_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     told = CliRunner().invoke(main, ["serve", "model.gguf"])

@@ -74,7 +74,7 @@ def test_one_compilation_takes_all_parameters(programs: TokenPrograms, chooser: 
     assert (programs.most_likely, programs.drawn) == before
 
 
-def test_more_marks_than_a_call_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_marks_than_a_call_changes() -> None:
     """A prompt of many tokens takes several calls, and is taken back by several."""
     chooser = TokenChooser(TokenPrograms.compiled(ROWS, MANY, "uir-cpu", None))
     logits = np.ones((ROWS, MANY), np.float32)

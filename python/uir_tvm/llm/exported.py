@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A causal model of transformers as one exported program: tokens at positions in, logits of the last one out, and the most
-likely token by them.
+"""A causal model of transformers as one exported program: tokens at positions in, logits of the last one out.
+
+The most likely token by these logits comes out beside them.
 
 Rows of several prompts end at the same place, so that shorter ones begin later; what stands before is masked.
 Keys and values of all tokens are the program's state. The number of tokens of a call is open, so that prompts

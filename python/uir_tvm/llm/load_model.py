@@ -207,7 +207,9 @@ def _stops(model: Any, tokenizer: Any) -> list[int]:
     return list(dict.fromkeys(int(token) for token in found))
 
 
-def _saved(path: pathlib.Path, transformers: Any, sampling: str, **asked: str | None) -> LanguageModel | BatchedModel:
+def _saved(
+    path: pathlib.Path, transformers: Any, sampling: str, **asked: str | None
+) -> LanguageModel | BatchedModel:
     """What `LanguageModel.save` wrote."""
     for name, value in asked.items():
         if value is not None:

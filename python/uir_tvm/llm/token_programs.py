@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that choose tokens of logits: the most likely one, or one that is drawn.
 
-Nothing is sorted. How far a token lies behind the most likely one, in units of the temperature, becomes a whole
-number, its distance; a bound of distances is found digit by digit, from sums over the tokens below each of some
-bounds at once. So there is a bound for the k most likely tokens, one for the likely tokens of a share, and one
-where the running sum in the order of likelihood passes a number that was drawn. Of tokens with one distance, all
-stay or go, and they are equally likely.
+Nothing is sorted. How far a token lies behind the most likely one, in units of the temperature, becomes a
+whole number, its distance; a bound of distances is found digit by digit, from sums over the tokens below each
+of some bounds at once. So there is a bound for the k most likely tokens, one for the likely ones of a share,
+and one where the running sum in the order of likelihood passes a number that was drawn. Of tokens with one
+distance, all stay or go, and they are equally likely.
 
 Tokens that stood before are a mask of the vocabulary, which is state: each call says what changes of it.
 """
