@@ -54,9 +54,7 @@ def serve_command(
     from .llm.chat_server import chat_server
     from .llm.compiled_model import AnswerRules
 
-    AnswerRules.of(
-        **{option: given[option] for option in ANSWERS}
-    )
+    AnswerRules.of(**{option: given[option] for option in ANSWERS})
     made, _ = loaded_model(model, given)
     app = chat_server(made, name or model.stem, defaults=given, system=system)
     with ERRORS.status(f"compiling {model}"):
