@@ -24,8 +24,12 @@ from .errors import QuantizationError
 
 #: Annotation of blocks of a kernel: of that which unpacks a weight, and of the product that reads it.
 UNPACKED = "uir.unpacked"
-#: Annotation of blocks that lay out by places of groups what such a product reads; its recipe places them.
+#: Annotation of blocks of a product with a weight whose codes lie by place: what they make for it.
 BY_PLACE = "uir.by_place"
+#: Its values: x, scales, offsets, what values of a group have added, values of a place, the sum of products.
+X, SCALES, OFFSETS, ADDED, VALUES, SUM = "x", "scales", "offsets", "added", "values", "sum"
+#: Annotation of a product with a weight that lies so: its packing, as a text.
+PACKING = "uir.packing"
 #: Element types of scales, offsets and what is computed of them.
 FLOATS = ("float16", "float32")
 #: Element types of the values.

@@ -46,22 +46,26 @@ def matches(sch: Schedule) -> bool:
     return len(reductions) == 1 and (_is_product(reductions[0]) or is_packed(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Output tiles over units, the accumulator in reg, the epilogue on the tile.
 
     Where the units of a group share tiles (`uir_tvm.schedules.contraction.shared_product`), both operands
     are staged in sram for all of them.
+
+    Returns
+    -------
+    Schedule
+        ``sch``, or one of a rewritten function (`uir_tvm.schedules.contraction.group_sums`).
 
     Raises
     ------
     RecipeError
         The product's shape is not that of the output.
     """
+    if is_place_major(sch):
+        return place_major_product(sch, hw, decisions)
     prepare(sch)
     root = output_blocks(sch)[-1]
-    if is_place_major(sch):
-        place_major_product(sch, hw, root, decisions)
-        return
     (product,) = reduction_blocks(sch)
     if math.prod(root.spatial) != math.prod(product.spatial) or len(root.spatial) < 2:
         raise RecipeError(
@@ -71,13 +75,14 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         )
     if is_packed(sch):
         packed_product(sch, hw, root, product, decisions)
-        return
+        return sch
     space = space_for(hw)
     if space is not None and is_alone(sch, root, product) and has_tile(sch, hw, product, space):
         if decisions.fork("staged", (0, 1), int(space.usual)):
             share_product(sch, hw, root, product, space, decisions)
-            return
+            return sch
     _register_tiles(sch, hw, root, product, decisions)
+    return sch
 
 
 def _register_tiles(

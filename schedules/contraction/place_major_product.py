@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products with a weight of few bits whose codes lie by place (`uir_tvm.kernel_graph.place_major`).
 
-Before, for each part of a group::
+Before, for each number that is made of a byte::
 
-    for p, c, g: W[p, c, g] = s[c, g] * code(w, p, c, g) + o[c, g]
+    for p, c, g: W[p, c, g] = s[c, g] * number(w, p, c, g) + added[c, g]
     for r, c, p, g: P[r, c] += X[p, r, g] * W[p, c, g]
     for r, c: Y[r, c] = f(P[r, c])
 
@@ -11,12 +11,19 @@ After, with tiles of rows and columns::
 
     for t in tiles:                                       # uir.parallel
       for p:                                              # uir.loop
-        for c, g: W.local = s * code + o
+        for c, g: W.local = s * number + added
         for r, c, g: P.local[r, c] += X.local * W.local   # uir.contract
-      for r, c: Y[r, c] = f(P.local)
+      for r, c: Y[r, c] = f(P.local[r, c])
 
-Few rows do without the matrix unit: each group has a sum of its own, S.local[r, c, g] += X.local * W.local,
-and P.local[r, c] is made of them behind the loop.
+Few rows do without the matrix unit: each group has a sum of its own
+(`uir_tvm.schedules.contraction.group_sums`)::
+
+    for t in tiles:                                       # uir.parallel
+      for p:                                              # uir.loop
+        for c, g: N.local = number
+        for r, c, g: S.local[r, c, g] += X.local * N.local
+      for r, c, g: P.local[r, c] += s * S.local + ...
+      for r, c: Y[r, c] = f(P.local[r, c])
 """
 
 from __future__ import annotations
@@ -27,13 +34,22 @@ import tvm
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm_ffi.structural import structural_map
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.quantized import BY_PLACE, UNPACKED
+from uir_tvm.quantized import BY_PLACE, PACKING, UNPACKED, VALUES
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
-from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks, reduction_blocks, reduction_loops
+from uir_tvm.schedule.blocks import (
+    BlockInfo,
+    collect,
+    leaf_blocks,
+    prim_func,
+    reduction_blocks,
+    reduction_loops,
+)
 from uir_tvm.schedule.decisions import Decisions
-from uir_tvm.schedule.row_chain import attach_producers, decide_groups, map_chain
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import attach_producers, decide_groups, map_chain, output_blocks
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import product_groups, units_of
+from uir_tvm.schedules.contraction.group_sums import with_group_sums
 
 #: Rows up to which the vector unit is faster than the matrix unit, whose factors are laid out first.
 FEW_ROWS = 8
@@ -41,6 +57,10 @@ FEW_ROWS = 8
 ROWS = 64
 #: Bytes of reg that an element of a place takes: codes, values, products and sums in float32.
 ELEMENT_BYTES = 32
+#: And for each further one of few rows.
+ROW_BYTES = 8
+#: Elements that take as long as the starts of a tile's instructions; by how much more a tile's end costs.
+START_ELEMENTS, RAGGED = 1024, 1.05
 
 
 def is_place_major(sch: Schedule) -> bool:
@@ -63,15 +83,16 @@ def one_token(func: tvm.tirx.PrimFunc) -> dict[tvm.tirx.Var, int]:
     return {variables[0]: 1} if isinstance(least, tvm.tirx.IntImm) and int(least) <= FEW_ROWS else {}
 
 
-def place_major_product(sch: Schedule, hw: HardwareModel, root: BlockInfo, decisions: Decisions) -> None:
-    """Schedule such a product and its epilogue, whose last block is ``root``."""
-    *outer, row, column = root.spatial
+def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> Schedule:
+    """Schedule such a product and its epilogue; of few rows a rewritten function."""
+    few = any(b.spatial[0] <= FEW_ROWS for b in reduction_blocks(sch) if PACKING in dict(b.stmt.annotations))
+    if few:
+        sch = decisions.restart(with_group_sums(prim_func(sch)))
+    prepare(sch)
+    *outer, row, column = output_blocks(sch)[-1].spatial
     rows = math.prod(outer) * row
     products = [b.rv for b in reduction_blocks(sch) if UNPACKED in dict(b.stmt.annotations)]
     number = next(b.spatial[-1] for b in leaf_blocks(sch) if _codes(b))
-    few = rows <= FEW_ROWS
-    if few:
-        products = [sch.rfactor(reduction_loops(sch, block)[-1], factor_axis=2) for block in products]
     tile_rows = rows if few else min(rows, max(1, ROWS // shrink_of(hw)))
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, most=None if few else product_groups(hw))
     columns = _columns(hw, column, number, groups * units_of(hw), tile_rows if few else 1)
@@ -85,21 +106,29 @@ def place_major_product(sch: Schedule, hw: HardwareModel, root: BlockInfo, decis
         sch.reorder(place, *spatial, *inner)
         sch.annotate(place, LOOP, 1)
         for producer in sch.get_producers(block):
-            if dict(sch.get(producer).annotations).get(BY_PLACE):
+            if _role(sch.get(producer)) == VALUES:
                 sch.compute_at(producer, place, preserve_unit_loops=True)
         if not few:
             sch.annotate(block, CONTRACT, 1)
+    return sch
 
 
 def _columns(hw: HardwareModel, column: int, groups: int, units: int, rows: int) -> int:
-    """Columns of a tile: a unit's share, in as many tiles as its memory asks for; a divisor if near."""
+    """Columns of a tile that memory has room for: those by which the busiest unit is done first."""
     room = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2)) // shrink_of(hw)
-    most = max(1, room // (ELEMENT_BYTES * groups * max(1, rows)))
-    share = math.ceil(column / units)
-    tile = math.ceil(share / math.ceil(share / most))
-    near = [n for n in range(tile, tile // 2, -1) if column % n == 0]
-    return near[0] if near else tile
+    most = max(1, room // ((ELEMENT_BYTES + ROW_BYTES * (rows - 1)) * groups))
+
+    def work(tile: int) -> tuple[float, int]:
+        rounds = math.ceil(math.ceil(column / tile) / units)
+        # a tile that is not whole is masked
+        return rounds * (tile + START_ELEMENTS / groups) * (1 if column % tile == 0 else RAGGED), -tile
+
+    return min(range(1, min(most, column) + 1), key=work)
 
 
 def _codes(block: BlockInfo) -> bool:
-    return bool(dict(block.stmt.annotations).get(BY_PLACE))
+    return _role(block.stmt) == VALUES
+
+
+def _role(stmt: tvm.s_tir.SBlock) -> str:
+    return str(dict(stmt.annotations).get(BY_PLACE, ""))

@@ -57,10 +57,12 @@ bool EndsNarrow(const Emitter& e) {
 
 /*! \brief Whether an iOp takes bits of bytes, which vectors of words do. */
 bool HasByteBits(const IOp& iop) {
-  if (iop->op != "unary" || iop->dtype != "uint8" || !InPairs(iop->targets[0])) return false;
-  if (iop->name == "ands") return true;
+  const bool has_sign = iop->dtype == "int8";
+  if (iop->op != "unary" || (iop->dtype != "uint8" && !has_sign) || !InPairs(iop->targets[0])) return false;
   const int64_t param = AsInt(ParamOf(iop));
-  return iop->name == "shrs" && 0 < param && param < 8;
+  // without its sign a byte is a number that both types have
+  if (iop->name == "ands") return !has_sign || (0 <= param && param < 128);
+  return !has_sign && iop->name == "shrs" && 0 < param && param < 8;
 }
 
 Value ByteBitsOf(Program& p, const IOp& iop, Value x) {
@@ -139,7 +141,7 @@ bool HasValue(const IOp& iop) {
   const std::string name(iop->name);
   if (HasByteBits(iop)) return true;
   if (!IsFloat(std::string(iop->dtype))) return false;
-  if (iop->op == "cast") return (IsFloat(name) || name == "uint8") && name != iop->dtype;
+  if (iop->op == "cast") return (IsFloat(name) || name == "uint8" || name == "int8") && name != iop->dtype;
   if (iop->op == "unary") return tiles::HasFloatUnary(name) && iop->targets[0]->pointer->dtype != "bool";
   return iop->op == "binary" && tiles::HasFloatBinary(name);
 }

@@ -143,8 +143,9 @@ Value Program::FloatOfByte(Value x, bool highest, int shift) {
 
 Value Program::ByteBits(Value x, int64_t mask, int shift) {
   const int64_t kept = mask & 0xff & (0xff << shift);
+  const std::string dtype = DtypeOf(x);
   const std::string literal = "static_cast<int16_t>(0x" + Hex(kept) + Hex(kept) + ")";
-  Value bytes = View(WithNumber("band_scalar", View(x, "int16"), literal), "uint8");
+  Value bytes = View(WithNumber("band_scalar", View(x, "int16"), literal), dtype);
   Value number = FloatOfByte(bytes, kept >= 128, shift);
   if (shift > 0) bytes = Stored(number, "uint8");
   floats_[bytes.id] = number;

@@ -73,7 +73,8 @@ class Program : public tiles::Program {
   Value WithNumber(const std::string& api, Value x, const std::string& literal);
   /*! \brief The nearest whole number of |x| < 2^22, halves to even. */
   Value Nearest(Value x);
-  //! \brief The bits of a uint8 under a mask, shifted to the right by so many; bytes are worked on in pairs.
+  //! \brief The bits of a uint8 under a mask, shifted to the right by so many; bytes are worked on in pairs. Of an int8
+  //! under a mask without its sign.
   //! \note As fp32 it takes a mask, a conversion and, where it is shifted or may have its highest bit, one operation.
   Value ByteBits(Value x, int64_t mask, int shift);
   /*! \brief Any dtype of up to 32 bits as fp32 (of an int32 the nearest). */
