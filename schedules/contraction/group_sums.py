@@ -111,7 +111,7 @@ def _numbers(codes: Any, packing: Packing, part: int) -> Any:
 def _total(x: Any, part: int) -> Any:
     """The sum of a group's factors."""
     place = te.reduce_axis((0, x.shape[0]), "p")
-    return te.compute(x.shape[1:], lambda r, g: te.sum(x[place, r, g], axis=place), f"x_total_{part}")
+    return te.compute(x.shape[1:], lambda r, g: te.sum(x[place, r, g], axis=place), f"x_total_{part}", attrs={BY_PLACE: X})
 
 
 def _weighted(totals: Sequence[Any], weights: Sequence[int], name: str) -> Any | None:

@@ -34,7 +34,7 @@ import tvm
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm_ffi.structural import structural_map
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.quantized import BY_PLACE, PACKING, UNPACKED, VALUES
+from uir_tvm.quantized import BY_PLACE, PACKING, UNPACKED, VALUES, X
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
 from uir_tvm.schedule.blocks import (
     BlockInfo,
@@ -56,7 +56,7 @@ FEW_ROWS = 8
 #: Rows of a tile of the matrix unit.
 ROWS = 64
 #: Bytes of reg that an element of a place takes: codes, values, products and sums in float32.
-ELEMENT_BYTES = 32
+ELEMENT_BYTES = 26
 #: And for each further one of few rows.
 ROW_BYTES = 8
 #: Elements that take as long as the starts of a tile's instructions; by how much more a tile's end costs.
@@ -95,9 +95,11 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
     number = next(b.spatial[-1] for b in leaf_blocks(sch) if _codes(b))
     tile_rows = rows if few else min(rows, max(1, ROWS // shrink_of(hw)))
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, most=None if few else product_groups(hw))
-    columns = _columns(hw, column, number, groups * units_of(hw), tile_rows if few else 1)
+    shared = _of_all_columns(sch) if few else set[str]()
+    held = 4 * max((b.size for b in leaf_blocks(sch) if b.name in shared and _role(b.stmt) == X), default=0)
+    columns = _columns(hw, column, number, groups * units_of(hw), tile_rows if few else 1, held)
     nest = map_chain(sch, hw, rows, (tile_rows, columns), num_groups=groups, split_columns=True)
-    attach_producers(sch, nest)
+    attach_producers(sch, nest, shared)
     for block in products:
         place, *inner = reduction_loops(sch, block)
         own = sch.get_loops(block)[-len(sch.get(block).iter_vars) :]
@@ -113,9 +115,20 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
     return sch
 
 
-def _columns(hw: HardwareModel, column: int, groups: int, units: int, rows: int) -> int:
+def _of_all_columns(sch: Schedule) -> set[str]:
+    """Blocks that make what all columns are multiplied by."""
+    blocks = leaf_blocks(sch)
+    found = {b.name for b in blocks if _role(b.stmt) == X}
+    for block in reversed(blocks):
+        needed = {buffer for b in blocks if b.name in found for buffer in b.reads}
+        if set(block.writes) & needed:
+            found.add(block.name)
+    return found
+
+
+def _columns(hw: HardwareModel, column: int, groups: int, units: int, rows: int, held: int) -> int:
     """Columns of a tile that memory has room for: those by which the busiest unit is done first."""
-    room = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2)) // shrink_of(hw)
+    room = max(0, int(hw.figures.get("tile_bytes", hw.reg_bytes // 2)) - held) // shrink_of(hw)
     most = max(1, room // ((ELEMENT_BYTES + ROW_BYTES * (rows - 1)) * groups))
 
     def work(tile: int) -> tuple[float, int]:

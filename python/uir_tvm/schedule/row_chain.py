@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -328,8 +328,13 @@ def _merge(
     return Nest(pid, lid, tuple(roots))
 
 
-def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
+def attach_producers(sch: Schedule, nest: Nest, once: Collection[str] = ()) -> list[BlockInfo]:
     """Move every other block under the row loop, its result in reg, last first.
+
+    Parameters
+    ----------
+    once : collection of str
+        Blocks, by name, whose result all tiles of a unit share: they stand outside of the loop over them.
 
     Returns
     -------
@@ -347,7 +352,7 @@ def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
         for index, region in enumerate(block.stmt.writes):
             if str(region.source.scope()) != "shared":
                 sch.set_scope(block.rv, index, "local")
-        _attach(sch, block, nest.lid)
+        _attach(sch, block, nest.pid if block.name in once else nest.lid)
     return list(reversed(producers))
 
 

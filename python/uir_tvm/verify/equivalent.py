@@ -307,7 +307,7 @@ class _Comparison:
         """Compare on one input."""
         self.side.check_time()
         between_graphs = isinstance(self.reference.source, IGraph)
-        infinite = not (self.traits.converts or self.traits.closes)
+        infinite = not (self.traits.converts or self.traits.closes or self.traits.regroups)
         shifted = self.extreme or self.traits.overflows
         specials = Specials(infinite, self.extreme, between_graphs, shifted)
         parameters = self.reference.side.parameters
@@ -386,7 +386,9 @@ def _differs_field(got: np.ndarray, want: np.ndarray, dtype: str, both: np.ndarr
 def _traits(reference: EquivalenceReference, graph: IGraph) -> Traits:
     ours = traits(graph)
     if not isinstance(reference.source, IGraph):
-        return attrs.evolve(ours, sums=ours.sums or getattr(reference.side, "sums", False))
+        side = reference.side
+        sums, regroups = (getattr(side, name, False) for name in ("sums", "regroups"))
+        return attrs.evolve(ours, sums=ours.sums or sums, regroups=regroups)
     theirs = traits(reference.source)
     return Traits(
         ours.sums or theirs.sums,

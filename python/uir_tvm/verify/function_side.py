@@ -16,6 +16,7 @@ from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
 from ..igraph.tir_sizes import factored
+from ..quantized import PACKING
 from .cases import HIGHEST_INTEGER, FunctionBuffer
 from .field_tir import to_field
 from .index_limits import index_limits
@@ -49,7 +50,7 @@ class FunctionSide:
             )
             for b in self.buffers
         ]
-        self.sums = sums(func)
+        self.sums, self.regroups = sums(func), regroups(func)
         self._built: dict[str, Any] = {}
         self._lowered: tirx.PrimFunc | None = None
 
@@ -139,6 +140,18 @@ def _written(first: np.ndarray, before: np.ndarray, second: np.ndarray, changed:
     """The elements that do not hold in both runs what they held before."""
     kept = (_bytes(first) == _bytes(before)) & (_bytes(second) == _bytes(changed))
     return ~kept.all(axis=1)
+
+
+def regroups(func: tirx.PrimFunc) -> bool:
+    """Whether it multiplies by codes whose groups may be summed before they are scaled."""
+    found = False
+
+    def visit(block: s_tir.SBlock) -> None:
+        nonlocal found
+        found |= PACKING in dict(block.annotations)
+
+    structural_walk(func.body, (s_tir.SBlock, visit))
+    return found
 
 
 def sums(func: tirx.PrimFunc) -> bool:

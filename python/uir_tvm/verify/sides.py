@@ -151,6 +151,9 @@ class Traits:
     closes : bool
         Exponentials of -inf are factors: what they are multiplied with may be left out, which only tells
         where it is no number.
+    regroups : bool
+        What a group of codes has once may be taken out of their sum (`quantized.PACKING`), which only tells
+        where a factor is infinite.
     """
 
     sums: bool
@@ -158,6 +161,7 @@ class Traits:
     converts: bool
     overflows: bool
     closes: bool = False
+    regroups: bool = False
 
 
 def traits(graph: IGraph) -> Traits:
