@@ -390,6 +390,8 @@ def _compile(
     if updated:
         mod = held_last(mod)
     text = mod["main"].script()
+    if options.cuda_graph:
+        mod = kernel_graph.cuda_graph.with_fixed_memory(mod, len(inputs))
     with kernel_graph.cuda_graph.asking(options.cuda_graph):
         lowered = timed("memory plan", lambda: kernel_graph.vm_passes(spec.target)(mod))
     total = sum(isinstance(func, tirx.PrimFunc) for func in mod.functions.values())
@@ -400,6 +402,9 @@ def _compile(
 
     with pipeline.recording(options, kernel_done) as records:
         library = timed("kernels", lambda: build_library(lowered, spec.target, records, options))
+    if options.cuda_graph:
+        left = {name: record.fallback for name, record in records.items() if record.refusal is not None}
+        kernel_graph.cuda_graph.refuse_host(lowered, left)
     projects = spec.spec.kind in export.PROJECTS
     kernels = tuple(with_calls(info_of(record), lowered, projects) for record in records.values())
     info = ModelInfo(

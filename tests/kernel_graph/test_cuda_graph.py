@@ -45,28 +45,50 @@ def lowered(inputs: int) -> tvm.IRModule:
         return vm_passes(tvm.target.Target(GPU))(graph)
 
 
+class Graphs:
+    """TVM's two functions, without CUDA: storages are kept, and a replay uses what was captured.
+
+    A function is captured with its arguments when it is first run under a number and a place (TVM's key), and
+    replays run it with those, whatever they are given, as a CUDA graph does.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[int, Any] = {}
+        self.captured: dict[Any, Any] = {}
+        self.calls: list[str] = []
+        self._invoke = tvm_ffi.get_global_func("vm.builtin.invoke_closure")
+
+    def get_cached_alloc(self, context: Any, function: Any, index: int) -> Any:
+        if index not in self.kept:
+            self.calls.append("alloc")
+            self.kept[index] = self._invoke(context, function)
+        return self.kept[index]
+
+    def run_or_capture(self, context: Any, function: Any, args: Any, index: int, place: Any = ()) -> Any:
+        key = index, tuple(place)
+        if key not in self.captured:
+            self.calls.append(f"capture {index}")
+            self.captured[key] = args, [address(arg) for arg in args]
+        self.calls.append(f"run {index}")
+        held, addresses = self.captured[key]
+        assert [address(arg) for arg in held] == addresses, "a captured tensor has moved"
+        return self._invoke(context, function, *held)
+
+
+def address(value: Any) -> int:
+    """Where a tensor lies; 0: it is none."""
+    return int(np.from_dlpack(value).ctypes.data) if isinstance(value, tvm.runtime.Tensor) else 0
+
+
 @pytest.fixture
-def runtime() -> Iterator[list[str]]:
-    """TVM's two functions, without CUDA: storages are kept, captured functions run each time."""
+def graphs() -> Iterator[Graphs]:
+    """They, in the place of TVM's."""
     if tvm_ffi.get_global_func(RUN, allow_missing=True) is not None:
         pytest.skip("TVM's CUDA runtime is loaded")
-    invoke = tvm_ffi.get_global_func("vm.builtin.invoke_closure")
-    kept: dict[int, Any] = {}
-    calls: list[str] = []
-
-    def get_cached_alloc(context: Any, function: Any, index: int) -> Any:
-        if index not in kept:
-            calls.append("alloc")
-            kept[index] = invoke(context, function)
-        return kept[index]
-
-    def run_or_capture(context: Any, function: Any, args: Any, index: int, *_: Any) -> Any:
-        calls.append(f"run {index}")
-        return invoke(context, function, *args)
-
-    tvm_ffi.register_global_func(ALLOC, get_cached_alloc)
-    tvm_ffi.register_global_func(RUN, run_or_capture)
-    yield calls
+    made = Graphs()
+    tvm_ffi.register_global_func(ALLOC, made.get_cached_alloc)
+    tvm_ffi.register_global_func(RUN, made.run_or_capture)
+    yield made
     tvm_ffi.registry.remove_global_func(ALLOC)
     tvm_ffi.registry.remove_global_func(RUN)
 
@@ -89,19 +111,24 @@ def launches(mod: tvm.IRModule, name: str) -> int:
 
 
 @pytest.mark.parametrize(("inputs", "captured"), [(2, 3), (1, 4)])
-def test_a_captured_executable_computes_the_same(runtime: list[str], inputs: int, captured: int) -> None:
+def test_a_captured_executable_computes_the_same(graphs: Graphs, inputs: int, captured: int) -> None:
     """All but the first and the last of 6 launches, and where w is no weight its reader."""
     mod = lowered(inputs)
     names = [gvar.name_hint for gvar in mod.functions if "cuda_graph_capture" in gvar.name_hint]
     assert sum(launches(mod, name) for name in names) == captured
     assert launches(mod, "main") == 6 - captured
     machine = relax.VirtualMachine(relax.build(mod, "llvm", relax_pipeline=None), tvm.cpu())
+    held = [tvm.runtime.tensor(each) for each in arguments(SHAPES, 0)]
     for seed in (1, 2):
         args = arguments(SHAPES, seed)
-        got = machine["main"](*map(tvm.runtime.tensor, args)).numpy()
+        if inputs < len(args):  # the weight stays where it is, and what it is
+            args[1] = held[1].numpy()
+        given = [tvm.runtime.tensor(each) for each in args[:inputs]] + held[inputs:]
+        got = machine["main"](*given).numpy()
         assert_close([got], run(program(), args))
-    assert runtime.count("alloc") == 1
-    assert len(runtime) - 1 == 2 * len(names)
+    assert graphs.calls.count("alloc") == 1
+    assert len([call for call in graphs.calls if call.startswith("run")]) == 2 * len(names)
+    assert len(graphs.captured) == len(names)
     assert np.isfinite(got).all()
 
 
@@ -137,13 +164,95 @@ class Token(torch.nn.Module):
         return torch.softmax(self.outer(torch.softmax(weights @ self.kept, -1)), -1)
 
 
-def test_state_cuts_what_is_captured() -> None:
-    """Before and after it is written launches are captured; the write, and what reads it, are apart."""
+def token(fixed: bool = True) -> tuple[tvm.IRModule, tvm.IRModule]:
+    """Its program lowered plainly, and captured: with memory that stays where it is, or as if all did."""
     program = torch.export.export(Token().eval(), (torch.randn(1, 16), torch.tensor([3])))
     graph = to_relax(build(from_torch(program)))
+    held = cuda_graph.with_fixed_memory(graph, 2) if fixed else to_relax(build(from_torch(program)))
+    if not fixed:
+        held["main"] = held["main"].with_attr(cuda_graph.INPUTS, 0)
+    plain = vm_passes(None)(graph)
     with tvm.transform.PassContext(config={cuda_graph.OPTION: True}):
-        mod = vm_passes(tvm.target.Target(GPU))(graph)
-    names = [gvar.name_hint for gvar in mod.functions if "cuda_graph_capture" in gvar.name_hint]
-    assert len(names) == 2 and all(launches(mod, name) for name in names)
-    text = mod["main"].script()
-    assert "update" in text and not any("update" in mod[name].script() for name in names)
+        return plain, vm_passes(tvm.target.Target(GPU))(held)
+
+
+def captures(mod: tvm.IRModule) -> list[str]:
+    """The functions that are captured."""
+    return [gvar.name_hint for gvar in mod.functions if "cuda_graph_capture" in gvar.name_hint]
+
+
+def outside(mod: tvm.IRModule) -> list[str]:
+    """What ``main`` calls by itself, in order, but for what belongs to TVM's machine."""
+    found: list[str] = []
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, tvm.ir.Call) and isinstance(expr.op, tvm.ir.GlobalVar):
+            found.append(str(expr.op.name_hint))
+        elif isinstance(expr, relax.ExternFunc) and str(expr.global_symbol).startswith("uir."):
+            found.append(str(expr.global_symbol))
+
+    relax.analysis.post_order_visit(mod["main"], visit)
+    return found
+
+
+def test_a_token_is_one_graph() -> None:
+    """Its launches, the write of state and what reads it are captured; copies of what differs are left."""
+    plain, made = token()
+    (name,) = captures(made)
+    assert launches(made, name) == launches(plain, "main") >= 5
+    assert "update" in made[name].script()
+    assert set(outside(made)) == {cuda_graph.COPY, cuda_graph.BY_ADDRESS}
+
+
+def test_a_kernel_of_the_host_is_refused() -> None:
+    """Where it would be captured; elsewhere it may run there."""
+    _, made = token()
+    kernel = next(gvar.name_hint for gvar in made.functions if "update" in gvar.name_hint)
+    with pytest.raises(TargetError, match=f"kernel {kernel} cannot be captured"):
+        cuda_graph.refuse_host(made, {kernel: "its reason"})
+    cuda_graph.refuse_host(made, {"another": "its reason"})
+
+
+def machine_of(mod: tvm.IRModule) -> Any:
+    return relax.VirtualMachine(relax.build(mod, "llvm", relax_pipeline=None), tvm.cpu())["main"]
+
+
+def test_replays_follow_inputs_and_state(graphs: Graphs) -> None:
+    """Inputs lie elsewhere at each call; another state is captured once, and each goes on with its own."""
+    plain, made = (machine_of(mod) for mod in token())
+    rng = np.random.default_rng(0)
+    states = [[tvm.runtime.tensor(np.zeros((8, 16), np.float32)) for _ in range(2)] for _ in range(2)]
+    results = []
+    for step in range(6):
+        args = rng.standard_normal((1, 16)).astype(np.float32), np.array([step], np.int64)
+        wanted, got = (
+            main(*map(tvm.runtime.tensor, args), state)
+            for main, state in zip((plain, made), states[step % 2], strict=True)
+        )
+        results.append((got, wanted.numpy()))
+    # results are memory of their own: later calls leave them
+    for got, want in results:
+        np.testing.assert_array_equal(got.numpy(), want)
+    for mine, other in states:
+        np.testing.assert_array_equal(mine.numpy(), other.numpy())
+    assert len(graphs.captured) == 2
+
+
+@pytest.mark.parametrize("fixed", [True, False], ids=["another state", "an input that moved"])
+def test_planted_faults_of_replays_are_found(graphs: Graphs, fixed: bool, monkeypatch: Any) -> None:
+    """Looked up by number alone, a replay has the addresses of another call, and computes something else."""
+    monkeypatch.setattr(cuda_graph, "BY_ADDRESS", RUN)
+    mains = [machine_of(mod) for mod in token(fixed)]
+    rng, differ = np.random.default_rng(0), list[bool]()
+    states = [[tvm.runtime.tensor(np.zeros((8, 16), np.float32)) for _ in range(2)] for _ in range(2)]
+    given = []
+    for step in range(4):
+        args = rng.standard_normal((1, 16)).astype(np.float32), np.array([step], np.int64)
+        # kept, so that none lies where an earlier one did
+        given.append([[tvm.runtime.tensor(each) for each in args] for _ in mains])
+        pair = [
+            main(*tensors, state).numpy()
+            for main, tensors, state in zip(mains, given[-1], states[step % 2 * fixed], strict=True)
+        ]
+        differ.append(not np.array_equal(*pair))
+    assert not differ[0] and any(differ)
