@@ -25,7 +25,7 @@ import tvm
 from tvm import te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi.structural import structural_map
-from uir_tvm.quantized import ADDED, BY_PLACE, OFFSETS, PACKING, SCALES, SUM, UNPACKED, VALUES, X, Packing
+from uir_tvm.quantized import ADDED, BY_PLACE, OFFSETS, PACKING, SCALES, SUM, UNPACKED, VALUES, Packing, X
 from uir_tvm.schedule.blocks import collect
 from uir_tvm.schedule.by_place import number_of, zeros_of
 from uir_tvm.schedule.make_tir import changed, sequence
@@ -41,7 +41,13 @@ def with_group_sums(func: tirx.PrimFunc) -> tirx.PrimFunc:
     products = [leaf for leaf in leaves if PACKING in dict(leaf.annotations)]
     packing = Packing.from_json(str(dict(products[0].annotations)[PACKING]))
     factors = [buffer for leaf in products for buffer in _read(leaf) if made.get(buffer) == X]
-    codes = next(b for leaf, role in zip(leaves, roles, strict=True) if role == VALUES for b in _read(leaf) if b not in made)
+    codes = next(
+        b
+        for leaf, role in zip(leaves, roles, strict=True)
+        if role == VALUES
+        for b in _read(leaf)
+        if b not in made
+    )
     sides = [next((b for b, role in made.items() if role == side), None) for side in (SCALES, OFFSETS)]
     replaced = [
         PACKING in dict(leaf.annotations) or role in (VALUES, ADDED, SUM)
@@ -104,19 +110,28 @@ def _group_sums(given: Sequence[Any | None], target: Any, packing: Packing) -> S
 
 def _numbers(codes: Any, packing: Packing, part: int) -> Any:
     return te.compute(
-        codes.shape, lambda *at: number_of(codes[at], packing, part), f"numbers_{part}", attrs={BY_PLACE: VALUES}
+        codes.shape,
+        lambda *at: number_of(codes[at], packing, part),
+        f"numbers_{part}",
+        attrs={BY_PLACE: VALUES},
     )
 
 
 def _total(x: Any, part: int) -> Any:
     """The sum of a group's factors."""
     place = te.reduce_axis((0, x.shape[0]), "p")
-    return te.compute(x.shape[1:], lambda r, g: te.sum(x[place, r, g], axis=place), f"x_total_{part}", attrs={BY_PLACE: X})
+    return te.compute(
+        x.shape[1:], lambda r, g: te.sum(x[place, r, g], axis=place), f"x_total_{part}", attrs={BY_PLACE: X}
+    )
 
 
 def _weighted(totals: Sequence[Any], weights: Sequence[int], name: str) -> Any | None:
     """The sum of totals that have a weight, times it; None where none has."""
-    terms = [(total, tirx.const(weight, "float32")) for total, weight in zip(totals, weights, strict=True) if weight]
+    terms = [
+        (total, tirx.const(weight, "float32"))
+        for total, weight in zip(totals, weights, strict=True)
+        if weight
+    ]
     if not terms:
         return None
 

@@ -54,9 +54,7 @@ void Copy(DLTensor* from, DLTensor* to) {
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
-  refl::GlobalDef()
-      .def_packed("uir.cuda_graph.run_or_capture", RunOrCapture)
-      .def("uir.cuda_graph.copy", Copy);
+  refl::GlobalDef().def_packed("uir.cuda_graph.run_or_capture", RunOrCapture).def("uir.cuda_graph.copy", Copy);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 """CUDA-graph capture of an executable: its launches as one, replayed from the second run on.
 
 A captured launch has the addresses that it was captured with.  So inputs are copied to memory that stays
-where it is before the first launch, results are copied from there behind the last one, and state is memory of the
-executable: all launches of a program whose sizes are known are one CUDA graph.  It is looked up by the
+where it is before the first launch, results are copied from there behind the last one, and state is memory
+of the executable: all launches of a program whose sizes are known are one CUDA graph.  It is looked up by the
 addresses of its tensors (`src/runtime/cuda_graph.cc`): other state is captured apart.
 """
 
@@ -138,9 +138,9 @@ def refuse_host(lowered: tvm.IRModule, reasons: Mapping[str, str]) -> None:
         called: set[str] = set()
         relax.analysis.post_order_visit(
             function,
-            lambda expr, found=called: found.add(str(expr.name_hint))
-            if isinstance(expr, tvm.ir.GlobalVar)
-            else None,
+            lambda expr, found=called: (
+                found.add(str(expr.name_hint)) if isinstance(expr, tvm.ir.GlobalVar) else None
+            ),
         )
         for name in sorted(called & reasons.keys()):
             raise TargetError(

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from tvm import te, tirx, topi
 
-from ..quantized import ADDED, BY_PLACE, OFFSETS, PACKING, SCALES, SUM, UNPACKED, VALUES, X, Packing
+from ..quantized import ADDED, BY_PLACE, OFFSETS, PACKING, SCALES, SUM, UNPACKED, VALUES, Packing, X
 from ..schedule.by_place import HIGH, Zero, number_of, zeros_of
 
 
 def place_major(codes: np.ndarray, packing: Packing) -> np.ndarray:
-    """Bytes [columns, groups * places] of a quantised tensor as numbers with a sign [places, columns, groups]."""
+    """Bytes [columns, groups * places] of a quantised tensor as int8 [places, columns, groups]."""
     columns, size = codes.shape
     places = packing.group * packing.bits // 8
     turned = codes.reshape(columns, size // places, places).transpose(2, 0, 1)
@@ -30,8 +30,8 @@ def place_major(codes: np.ndarray, packing: Packing) -> np.ndarray:
 def place_major_te(x: Any, codes: Any, scales: Any, offsets: Any, packing: Packing, dtype: str) -> Any:
     """x [m, k] by the turned tensor of such codes; values and sums in float32.
 
-    There is a product for each number that is made of a byte (`uir_tvm.schedule.by_place`), with factors of its
-    own, and they are added up.
+    There is a product for each number that is made of a byte (`uir_tvm.schedule.by_place`), with factors of
+    its own, and they are added up.
     """
     places, columns, groups = codes.shape
     rows = x.shape[0]
@@ -77,7 +77,9 @@ def place_major_te(x: Any, codes: Any, scales: Any, offsets: Any, packing: Packi
 
 def _added(scale: Any, offset: Any | None, zero: Zero, name: str) -> Any | None:
     """What values of a group have in common: an offset, and the scale of what a number has too much."""
-    terms = [(part, factor) for part, factor in ((scale, zero.scales), (offset, zero.offsets)) if part is not None]
+    terms = [
+        (part, factor) for part, factor in ((scale, zero.scales), (offset, zero.offsets)) if part is not None
+    ]
     terms = [(part, tirx.const(factor, "float32")) for part, factor in terms if factor]
     if not terms:
         return None

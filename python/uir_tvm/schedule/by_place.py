@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers that kernels make of bytes of codes which lie by place.
 
-The highest bit of every stored byte is turned, so that a byte is a number with a sign, 128 less than it was: no
-vector core converts bytes without one at once.  A byte of one code is that number.  Of two codes, low and high,
-a kernel makes the low one and the whole byte, never the high one: as byte + 128 = low + 16 * high,
+The highest bit of every stored byte is turned, so that a byte is a number with a sign, 128 less than it was:
+MLUs convert no bytes without one at once.  A byte of one code is that number.  Of two codes, low and high, a
+kernel makes the low one and the whole byte, never the high one: as byte + 128 = low + 16 * high,
 
     x0 * low + x1 * high = (x0 - x1 / 16) * low + x1 / 16 * (byte + 128)
 """
