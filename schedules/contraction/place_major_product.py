@@ -29,6 +29,7 @@ Few rows do without the matrix unit: each group has a sum of its own
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tvm
 from tvm.s_tir import SBlockRealize, Schedule
@@ -108,11 +109,17 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
         sch.reorder(place, *spatial, *inner)
         sch.annotate(place, LOOP, 1)
         for producer in sch.get_producers(block):
-            if _role(sch.get(producer)) == VALUES:
+            if _role(sch.get(producer)) == VALUES or (not few and _is_factor(sch, producer)):
                 sch.compute_at(producer, place, preserve_unit_loops=True)
         if not few:
             sch.annotate(block, CONTRACT, 1)
     return sch
+
+
+def _is_factor(sch: Schedule, block: Any) -> bool:
+    """Whether a block makes factors of others; of many rows those of all places would fill the memory."""
+    makers = [_role(sch.get(each)) for each in sch.get_producers(block)]
+    return _role(sch.get(block)) == X and X in makers
 
 
 def _of_all_columns(sch: Schedule) -> set[str]:

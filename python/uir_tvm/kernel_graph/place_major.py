@@ -45,7 +45,9 @@ def place_major_te(x: Any, codes: Any, scales: Any, offsets: Any, packing: Packi
         (turned,), shape = factors, (places, rows, groups)
         part = tirx.const(1 / HIGH, "float32")
         high = te.compute(shape, lambda p, r, g: turned[places + p, r, g] * part, "x_of_bytes", attrs=note)
-        low = te.compute(shape, lambda p, r, g: turned[p, r, g] - high[p, r, g], "x_of_low", attrs=note)
+        low = te.compute(
+            shape, lambda p, r, g: turned[p, r, g] - turned[places + p, r, g] * part, "x_of_low", attrs=note
+        )
         factors = [low, high]
     scale, offset = _wide(scales, SCALES), None if offsets is None else _wide(offsets, OFFSETS)
 
