@@ -113,6 +113,11 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
                 sch.compute_at(producer, place, preserve_unit_loops=True)
         if not few:
             sch.annotate(block, CONTRACT, 1)
+    if few and rows > 1:
+        # tiles are columns and groups, of one row after the other
+        for info in reduction_blocks(sch):
+            if not _role(info.stmt) and UNPACKED not in dict(info.stmt.annotations):
+                sch.annotate(sch.get_loops(info.rv)[-len(info.extents)], LOOP, 1)
     return sch
 
 
