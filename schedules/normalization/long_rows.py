@@ -10,12 +10,12 @@ from uir_tvm.schedule.blocks import leaf_blocks, loop_extent, param_names, reduc
 from uir_tvm.schedule.decisions import OWN, Choice, Decisions, near, rv_of
 from uir_tvm.schedule.row_chain import (
     attach_producers,
+    chunk_elements,
     decide_groups,
     decide_units,
     line_of,
     map_chain,
     most_elements,
-    tile_elements,
 )
 from uir_tvm.schedules.normalization.online import chunk_of, find_pair, rewrite, share_chunks
 
@@ -24,7 +24,7 @@ def schedule_long_rows(
     sch: Schedule, hw: HardwareModel, rows: int, cols: int, decisions: Decisions = OWN
 ) -> Schedule:
     """Rows in chunks: full-row intermediates are computed again, softmax becomes online."""
-    limit = tile_elements(hw, leaf_blocks(sch))
+    limit = chunk_elements(hw, leaf_blocks(sch), rows)
     for block in leaf_blocks(sch):
         if not block.is_reduction and not block.writes_any(param_names(sch)) and block.size > rows:
             sch.compute_inline(block.rv)

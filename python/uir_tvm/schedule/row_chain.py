@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -129,14 +129,24 @@ def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     """Elements of a tile so that one slice of every buffer fits the preferred working set."""
     if space_of(hw).stages > 1:
         return _staged_elements(hw, blocks)
+    return _together(hw, {r.source.name: r.source for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)})
+
+
+def chunk_elements(hw: HardwareModel, blocks: Sequence[BlockInfo], rows: int) -> int:
+    """The same for a part of one row, where what has one element for each row takes next to nothing."""
+    if space_of(hw).stages > 1:
+        return _staged_elements(hw, blocks)
+    sources = {r.source.name: r.source for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)}
+    wide = {name: source for name, source in sources.items() if usual_elements(source) != rows}
+    return _together(hw, wide or sources)
+
+
+def _together(hw: HardwareModel, buffers: Mapping[str, Any]) -> int:
+    """Elements of a slice of each buffer that fit the preferred working set."""
     least = space_of(hw).value_bytes
-    buffers = {
-        r.source.name: max(least, dtype_bytes(r.source.ty.dtype))
-        for b in blocks
-        for r in (*b.stmt.reads, *b.stmt.writes)
-    }
+    size = sum(max(least, dtype_bytes(source.ty.dtype)) for source in buffers.values())
     preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
-    return max(1, preferred // max(1, sum(buffers.values())))
+    return max(1, preferred // max(1, size))
 
 
 def _staged_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:

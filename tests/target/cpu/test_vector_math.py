@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm import tirx
 from uir_tvm.errors import CodegenError
-from uir_tvm.target.cpu.vector_math import MATH, bind_in_cells, binding, const_like, emit
+from uir_tvm.target.cpu.vector_math import MATH, OF_NEGATIVE, bind_in_cells, binding, const_like, emit
 from uir_tvm.target.cpu.vector_math.functions import MATH64
 from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     REFERENCES,
@@ -162,6 +162,16 @@ def test_exp_at_both_ends_of_float32():
     got = run(MATH["exp"], x)
     assert np.isfinite(got).all() and (got > 0).all()
     assert ulp_error(got, np.exp(x.astype(np.float64))).max() <= 4
+
+
+def test_exp_of_negative_is_exp():
+    """The same bits for arguments up to zero, gradual underflow and what is less than that among them."""
+    edges = [0.0, -0.0, -87.4, -103.97, -104.0, -104.1, -131.5, -176.0, -1e9, -LARGEST, -INF, NAN]
+    payload = np.array([0x7FC001FF, 0xFFFFFFFF], np.uint32).view(np.float32)
+    x = np.concatenate([np.float32(edges), payload, -np.geomspace(1e-30, 200, 100_003, dtype=np.float32)])
+    for lanes, vectors in ((16, True), (8, True), (8, False)):
+        want, got = (run(f, x, lanes=lanes, vectors=vectors) for f in (MATH["exp"], OF_NEGATIVE["exp"]))
+        same(got, want)
 
 
 @pytest.mark.parametrize("name", ["tanh", "erf", "sigmoid"])

@@ -20,6 +20,8 @@ from .buffers import Buffers
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
 from .prefetch import Prefetches
+from .never_above import AT_MOST_ZERO
+from .vector_math import OF_NEGATIVE
 from .vector_math.ops import let
 
 
@@ -69,6 +71,8 @@ def _copy(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Po
 
 def _unary(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     iop = action.iop
+    if iop.attrs.get(AT_MOST_ZERO) and element(iop.dtype).compute == "float32":
+        return OF_NEGATIVE[iop.name](*args)
     params = [parameter(p, iop.dtype, point.lanes) for p in iop.attrs.get("params", ())]
     return scalar_ops.UNARY[iop.name](*args, *params)
 

@@ -7,7 +7,7 @@ inside a vectorised loop, or on a vector itself, they stay in vector registers. 
 their errors; ``python -m uir_tvm.target.cpu.vector_math`` measures them.
 """
 
-from .functions import MATH, emit
+from .functions import MATH, OF_NEGATIVE, emit
 from .ops import avx512, bind_in_cells, binding, const_like
 
-__all__ = ["MATH", "avx512", "bind_in_cells", "binding", "const_like", "emit"]
+__all__ = ["MATH", "OF_NEGATIVE", "avx512", "bind_in_cells", "binding", "const_like", "emit"]

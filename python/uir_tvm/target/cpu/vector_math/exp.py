@@ -6,6 +6,7 @@ an fma), ``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r
 from ``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of
 which is a normal number: the last product overflows to infinity and underflows gradually by itself, with
 one rounding. AVX-512 scales in one instruction (`ops.scale`), which is told where the result is zero.
+Of arguments up to zero ``2**(n + 64)`` is a normal number, and the second factor is a constant.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ _LOWEST2, _HIGHEST2 = -254.0, 128.5
 _ZERO_BELOW = -104.0
 #: Added to n, the low bits of MAGIC then hold n + 254, of which either half is a biased exponent.
 _BIASED = MAGIC + 254.0
+#: For n <= 0: the low bits of MAGIC then hold the biased exponent of ``2**(n + 64)``.
+_RAISED, _LOWERED = MAGIC + 127.0 + 64.0, 2.0**-64
 
 
 def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
@@ -89,26 +92,39 @@ def _scaled(x: Expr) -> Expr:
 
     magic = const_like(x, MAGIC)
     result = let(fma(x, const_like(x, LOG2_E), magic) - magic, of)
-    return let(result, lambda held: tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held))
+    return let(result, lambda held: _zero_below(x, held))
 
 
-def _exp(x: Expr, highest: float | None) -> Expr:
-    def limited(x: Expr) -> Expr:
-        return x if highest is None else at_most(x, highest)
+def _raised(x: Expr) -> Expr:
+    """exp of an ``x`` up to zero or NaN; what is computed for those whose exp is zero is not used."""
 
-    if can_scale(x):
-        return let(x, lambda x: let(limited(x), _scaled))
-    return let(x, lambda x: let(limited(at_least(x, _LOWEST)), _reduced))
+    def scaled(p: Expr, biased: Expr) -> Expr:
+        raised = let(p * from_bits(shift_left(bits(biased), 23)), lambda held: _zero_below(x, held))
+        return raised * const_like(x, _LOWERED)
+
+    return let(
+        fma(x, const_like(x, LOG2_E), const_like(x, _RAISED)),
+        lambda biased: let(
+            _rest(x, biased - const_like(x, _RAISED)),
+            lambda r: let(horner(r, _EXP), lambda p: scaled(p, biased)),
+        ),
+    )
+
+
+def _zero_below(x: Expr, held: Expr) -> Expr:
+    return tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held)
 
 
 def exp(x: Expr) -> Expr:
     """``e**x`` of a float32 scalar or vector; source: see the module."""
-    return _exp(x, _HIGHEST)
+    if can_scale(x):
+        return let(x, lambda x: let(at_most(x, _HIGHEST), _scaled))
+    return let(x, lambda x: let(at_most(at_least(x, _LOWEST), _HIGHEST), _reduced))
 
 
 def exp_of_negative(x: Expr) -> Expr:
-    """``e**x`` for ``x <= 0`` or NaN (one comparison fewer than `exp`)."""
-    return _exp(x, None)
+    """``e**x`` for ``x <= 0`` or NaN: the bits of `exp` by fewer instructions."""
+    return let(x, _scaled if can_scale(x) else _raised)
 
 
 def exp2_split(n: Expr, f: Expr) -> Expr:

@@ -10,7 +10,7 @@ from tvm.ir import Expr
 
 from uir_tvm.errors import CodegenError
 
-from .exp import exp, exp2
+from .exp import exp, exp2, exp_of_negative
 from .log import log, log2
 from .ops import Binder, binding, cast, const_like, element_dtype, lanes, let
 from .power import pow, rsqrt, sqrt
@@ -35,6 +35,9 @@ MATH: dict[str, Function] = {
     "sqrt": sqrt,
     "tanh": tanh,
 }
+
+#: The same for float32 arguments that are at most zero, or NaN.
+OF_NEGATIVE: dict[str, Function] = {"exp": exp_of_negative}
 
 
 def _sigmoid64(x: Expr) -> Expr:
