@@ -5,6 +5,7 @@ views     read through copies            groups    fuse iOps into nests and grou
 actions   iOps over common domains       values    registers, rows, or memory
 memory    buffers and addresses          emit_*    TIR of nests, values, reductions, contractions
 stream    stores that bypass the caches  prefetch  what the next tile needs
+never_above  exponentials of at most zero
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from .address import INDEX, LoopScope, as_int, index
 from .buffers import Buffers
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
-from .prefetch import Prefetches
 from .never_above import AT_MOST_ZERO
+from .prefetch import Prefetches
 from .vector_math import OF_NEGATIVE
 from .vector_math.ops import let
 

@@ -5,9 +5,9 @@ Before::
 
     reduce.max.row t, x;  broadcast.row b, t;  binary.sub d, x, b;  unary.exp e, d
 
-After: the same with ``at_most_zero`` among the attributes of the exponential.  A maximum may be raised further
-on the way (`maxs`, `max`), and what it is taken of may be computed twice; NaN stays NaN.  Only what one body of the loop tree shows counts, of pointers that
-are written there once, or never.
+After: the same with ``at_most_zero`` among the attributes of the exponential.  A maximum may be raised
+further on the way (`maxs`, `max`), and what it is taken of may be computed twice; NaN stays NaN.  Only what
+one body of the loop tree shows counts, of pointers that are written there once, or never.
 """
 
 from __future__ import annotations
