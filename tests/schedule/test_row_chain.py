@@ -8,7 +8,7 @@ from tvm import te
 from tvm.s_tir import Schedule
 from uir_tvm import hardware
 from uir_tvm.schedule.blocks import EXPENSIVE_WORK, leaf_blocks, total_work
-from uir_tvm.schedule.row_chain import groups_for, rows_per_tile
+from uir_tvm.schedule.row_chain import chunk_elements, groups_for, rows_per_tile, tile_elements
 
 from . import functions
 
@@ -33,6 +33,13 @@ def test_few_elements_wake_groups_where_each_is_much_work(terms: int, groups: in
 
     func = te.create_prim_func([x, te.compute((10, 100), product, name="y")])
     assert groups_for(CPU, leaf_blocks(Schedule(func))) == groups
+
+
+def test_a_number_for_a_row_takes_no_room_in_a_chunk() -> None:
+    """A row sum reads one tensor that has columns: a chunk of it alone fills half of the first cache."""
+    blocks = leaf_blocks(Schedule(functions.row_sum(rows=60, cols=128)))
+    assert chunk_elements(CPU, blocks, 60) == int(CPU.figures["tile_bytes"]) // 4
+    assert tile_elements(CPU, blocks) < chunk_elements(CPU, blocks, 60)
 
 
 @pytest.mark.parametrize("elements", [1, 7, 64, 100, 1000])
