@@ -35,7 +35,8 @@ def marked(graph: IGraph) -> IGraph:
 
 
 def _marked(body: Sequence[Any], written: Mapping[str, int]) -> list[Any]:
-    seen, out = _Seen(written), []
+    seen = _Seen(written)
+    out: list[Any] = []
     for node in body:
         if isinstance(node, Loop):
             out.append(Loop(node.var, node.extent, _marked(node.body, written), node.attrs))
