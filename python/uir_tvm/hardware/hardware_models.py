@@ -33,6 +33,9 @@ class Presets(Protocol):
     DEFAULT: str
 
 
+#: Figures that say which instructions a model's processor has, to LLVM.
+INSTRUCTIONS = ("mcpu", "mattr", "machine")
+
 #: Kind of target -> its hardware models.
 PRESETS: Mapping[str, Presets] = Facts("hardware")
 
@@ -80,6 +83,18 @@ def name_of(target: tvm.target.Target, target_kind: str) -> str | None:
         return name
     derived: Callable[[tvm.target.Target], str | None] | None = getattr(_module(target_kind), "name_of", None)
     return None if derived is None else derived(target)
+
+
+def with_instructions_of(hw: HardwareModel, machine: HardwareModel) -> HardwareModel:
+    """A model with the instructions of another one, for which the code of a graph is compiled.
+
+    A graph for longer vectors than the machine has is right there, in several vectors each, but not with
+    instructions that the machine lacks.
+    """
+    kept = {name: value for name, value in hw.figures.items() if name not in INSTRUCTIONS}
+    given = {name: machine.figures[name] for name in INSTRUCTIONS if name in machine.figures}
+    sizes = (hw.num_groups, hw.num_units, hw.reg_bytes, hw.sram_bytes, hw.vector_bytes)
+    return HardwareModel(hw.name, hw.kind, *sizes, {**kept, **given})
 
 
 def assumed_figures(hw: HardwareModel) -> list[str]:

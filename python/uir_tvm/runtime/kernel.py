@@ -70,10 +70,11 @@ def build_igraph(graph: IGraph, target: str | TargetRecord, device: str = AUTO) 
     """
     spec = registry.get(target) if isinstance(target, str) else target
     place = spec.place(device)
-    lowered = spec.lower(graph, signature_of(graph))
+    hw = hardware.get(place.found(), spec.kind) if place.device == "cpu" else graph.hardware
+    there = hardware.with_instructions_of(graph.hardware, hw)
+    lowered = spec.lower(graph.replace(hardware=there), signature_of(graph))
     if isinstance(lowered, DeviceKernel):
         return device_module({"kernel": lowered}, place)
-    hw = hardware.get(place.found(), spec.kind)
     target_there = tvm.target.Target(place.target_config(hw))
     return tvm.compile(tvm.IRModule({"kernel": lowered}), target=target_there)
 
