@@ -162,6 +162,9 @@ def test_weights_stay_packed_on_every_target(name: str, target: str) -> None:
 def test_the_reference_is_onnx_runtimes(name: str) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     model, wanted, _ = _case(name)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    plain = onnxruntime.SessionOptions()
+    # fused with its product a weight is multiplied with rounded inputs, on some CPUs
+    plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), plain, ["CPUExecutionProvider"])
     found = session.run(None, {"x": X})[0]
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max())

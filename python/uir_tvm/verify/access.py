@@ -18,7 +18,7 @@ from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from ..igraph.space import Size
 from . import isl
 from .region import Region, region_of
-from .seen import Domain, Seen, seen_in
+from .seen import Seen, Standing, seen_in
 from .sized_launch import SizedLaunch
 
 
@@ -77,7 +77,7 @@ class Step:
     iop: IOp
     loops: tuple[Loop, ...]
     position: int
-    domain: Domain
+    domain: Standing
     seen: Seen
 
     @property

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen(eq=False)
-class Domain:
+class Standing:
     """Where an iOp stands: pid and the loops around it, outermost first, and how many values each has.
 
     ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`).
@@ -64,12 +64,12 @@ class Seen:
         value: T = found[1]
         return value
 
-    def domain(self, loops: Sequence[Loop]) -> Domain:
+    def domain(self, loops: Sequence[Loop]) -> Standing:
         """The domain of what stands in these loops, the same object in the next graph."""
         extents = {PID: self.units, **{str(loop.var): int(loop.extent) for loop in loops}}
         tiles = None if self.groups is None else left(self.groups, self.units, loops)
         key = ("domain", tuple(extents.items()), str(tiles))
-        return self.find(key, None, lambda: Domain(extents, tiles))
+        return self.find(key, None, lambda: Standing(extents, tiles))
 
 
 _last = threading.local()

@@ -158,12 +158,15 @@ void Plan::FindSpared() {
 /*
  * A loop of several stages loads into places that hold nothing from one iteration to the next, and a load that runs
  * ahead is the first of its iteration to touch its place (`optimize.loads_ahead` proves both; such a pointer is used
- * nowhere else). Its places before the loop are filled by the same loads.
+ * nowhere else). Its places before the loop are filled by the same loads. Where several loads fill a place (the
+ * parts of a concatenation), what one brought stays while the next one lands beside it.
  */
 void Plan::FindAhead() {
+  std::map<std::string, int> loads;
+  for (const Use& use : uses_) loads[use.pointer()] += IsLoad(use) && RunsAhead(use);
   std::map<std::string, std::vector<int>> loops;
   for (const Use& use : uses_) {
-    if (IsLoad(use) && RunsAhead(use)) {
+    if (IsLoad(use) && RunsAhead(use) && loads.at(use.pointer()) == 1) {
       ahead_.insert(use.slice.get());
       loops[use.pointer()] =
           std::vector<int>(use.path.begin(), use.path.begin() + static_cast<std::ptrdiff_t>(Staged(use)));

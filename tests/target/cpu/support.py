@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import tirx
-from uir_tvm.hardware import get
+from uir_tvm.hardware import get, with_instructions_of
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, Loop
 from uir_tvm.igraph.dtypes import dtype_of, numpy_of
 from uir_tvm.igraph.interpreter import run
@@ -33,6 +33,7 @@ def signature(graph: IGraph) -> tirx.PrimFunc:
 
 def compiled(graph: IGraph) -> Any:
     """The executable of the graph's lowering; its function is ``kernel``."""
+    graph = graph.replace(hardware=with_instructions_of(graph.hardware, HOST))
     return tvm.compile(tvm.IRModule({"kernel": lower(graph, signature(graph))}), target=llvm_target())
 
 
