@@ -19,6 +19,7 @@ from .options import CompileOptions
 from .runtime.executable_state import is_zeros
 from .runtime.model_info import KernelInfo
 from .runtime.stage_texts import StageTexts
+from .stages import Variant
 from .state_spec import StateSpec
 
 
@@ -106,7 +107,7 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
     )
 
 
-def _variant(variant: pipeline.Variant) -> dict[str, Any]:
+def _variant(variant: Variant) -> dict[str, Any]:
     """What is kept of a variant; of a printed one all that a project needs of it."""
     source = variant.record.products.get("source")
     if variant.record.refusal is not None or not isinstance(source, DeviceKernel):

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import attrs
-import islpy
 
 from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IOp, ISlice, Loop, walk_body
