@@ -72,44 +72,55 @@ struct RnnGates {
   }
 };
 
+/*! Most rows of a block. */
+constexpr int kMost = kLanes == 16 ? 6 : 4;
+
+//! Vectors of a row whose sums are in registers at a time: all of them with 32 registers; else eight sums, as many as
+//! an addition takes cycles in two units. With twelve of three rows and more GCC moves sums through memory.
+constexpr int PartOf(int rows, int wide) {
+  if (kLanes == 16) return wide;
+  int part = std::min(wide, (rows <= 2 ? 12 : 8) / rows);
+  while (wide % part != 0) --part;
+  return part;
+}
+
 //! sums[row] = state[row] x panel for kRows rows; kDepth rows of the panel have sums of their own, so that an addition
 //! need not wait for the one before.
 template <int kRows, int kWide, int kDepth>
 UIR_INLINE void Multiply(const float* state, int64_t hidden, const float* panel, Vector (*sums)[kWide]) {
-  Vector parts[kDepth][kRows][kWide] = {};
-  for (int64_t k = 0; k < hidden; k += kDepth) {
-    for (int depth = 0; depth < kDepth; ++depth) {
-      if (k + depth >= hidden) break;
-      for (int column = 0; column < kWide; ++column) {
-        const Vector w = *reinterpret_cast<const Unaligned*>(panel + ((k + depth) * kWide + column) * kLanes);
-        for (int row = 0; row < kRows; ++row) parts[depth][row][column] += w * state[row * hidden + k + depth];
+  constexpr int kPart = PartOf(kRows, kWide);
+  for (int first = 0; first < kWide; first += kPart) {
+    Vector parts[kDepth][kRows][kPart] = {};
+    for (int64_t k = 0; k < hidden; k += kDepth) {
+      for (int depth = 0; depth < kDepth; ++depth) {
+        if (k + depth >= hidden) break;
+        for (int column = 0; column < kPart; ++column) {
+          const Vector w = *reinterpret_cast<const Unaligned*>(panel + ((k + depth) * kWide + first + column) * kLanes);
+          for (int row = 0; row < kRows; ++row) parts[depth][row][column] += w * state[row * hidden + k + depth];
+        }
       }
     }
-  }
-  for (int row = 0; row < kRows; ++row) {
-    for (int column = 0; column < kWide; ++column) {
-      sums[row][column] = parts[0][row][column];
-      for (int depth = 1; depth < kDepth; ++depth) sums[row][column] += parts[depth][row][column];
+    for (int row = 0; row < kRows; ++row) {
+      for (int column = 0; column < kPart; ++column) {
+        sums[row][first + column] = parts[0][row][column];
+        for (int depth = 1; depth < kDepth; ++depth) sums[row][first + column] += parts[depth][row][column];
+      }
     }
   }
 }
 
-/*! Most rows of a block: their sums, and what they are made of, fill the registers. */
-constexpr int kMost = kLanes == 16 ? 6 : 2;
-
 /*! `Multiply` for so many rows, up to `kMost`. */
 template <int kWide>
 void MultiplyRows(int64_t rows, const float* state, int64_t hidden, const float* panel, Vector (*sums)[kWide]) {
-  static_assert(kMost <= 6);
   switch (rows) {
     case 1:
       return Multiply<1, kWide, kLanes == 16 ? 2 : 1>(state, hidden, panel, sums);
     case 2:
       return Multiply<2, kWide, 1>(state, hidden, panel, sums);
     case 3:
-      return Multiply<std::min(3, kMost), kWide, 1>(state, hidden, panel, sums);
+      return Multiply<3, kWide, 1>(state, hidden, panel, sums);
     case 4:
-      return Multiply<std::min(4, kMost), kWide, 1>(state, hidden, panel, sums);
+      return Multiply<4, kWide, 1>(state, hidden, panel, sums);
     case 5:
       return Multiply<std::min(5, kMost), kWide, 1>(state, hidden, panel, sums);
     default:
