@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import islpy
 import pytest
 from uir_tvm.igraph import bounded_isl
@@ -46,8 +48,8 @@ def test_a_malformed_text_is_no_lack_of_effort() -> None:
 
 def test_the_oldest_texts_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_isl, "MOST_KEPT", 2)
+    monkeypatch.setattr(bounded_isl, "_local", threading.local())  # nothing is kept yet
     texts = [f"{{ [x] : x = {90_000 + k} }}" for k in range(3)]
-    for text in texts:
-        bounded_isl.read_set(text)
-    last = bounded_isl.read_set(texts[2])
-    assert last is bounded_isl.read_set(texts[2])
+    first, *others = [bounded_isl.read_set(text) for text in texts]
+    assert all(bounded_isl.read_set(text) is kept for text, kept in zip(texts[1:], others, strict=True))
+    assert bounded_isl.read_set(texts[0]) is not first
