@@ -16,10 +16,10 @@ import tvm
 from tvm import relax
 
 from ..errors import UnsupportedOperatorError
-from ..function_scope import function_scope
 from ..open_arithmetic import is_open
+from .main_rebuilder import MainRebuilder
 from .normalize import replace_main
-from .relax_view import address_of, dtype_of, op_name, shape_of
+from .relax_view import dtype_of, op_name, shape_of
 
 #: The name that a call has in Relax; nothing is registered under it.
 FUNCTION = "uir.recurrence"
@@ -190,37 +190,20 @@ def expand(mod: tvm.IRModule, taken: Callable[[Any], bool] = lambda call: False)
     bindings = [binding for block in main.body.blocks for binding in block.bindings]
     if not any(is_recurrence(binding.value) and not taken(binding.value) for binding in bindings):
         return mod
-    builder = relax.BlockBuilder()
-    values: dict[int, Any] = {}
+    return replace_main(mod, _Expander(main, taken).rebuilt())
 
-    def value(expr: Any) -> Any:
-        if isinstance(expr, tvm.ir.Var):
-            return values.get(address_of(expr), expr)
-        if isinstance(expr, tvm.ir.Tuple):
-            return relax.Tuple([value(field) for field in expr.fields])
-        if isinstance(expr, tvm.ir.TupleGetItem):
-            inner = value(expr.tuple_value)
-            if isinstance(inner, tvm.ir.Tuple):
-                return inner.fields[int(expr.index)]
-            return relax.TupleGetItem(inner, expr.index)
-        if isinstance(expr, tvm.ir.Call):
-            return relax.Call(expr.op, [value(arg) for arg in expr.args], expr.attrs, expr.ty_args)
-        return expr
 
-    with function_scope(builder, "main", list(main.params), main.attrs):
-        with builder.dataflow():
-            for binding in bindings:
-                call = binding.value
-                if is_recurrence(call) and not taken(call):
-                    operands = [value(arg) for arg in call.args[1:-1]]
-                    values[address_of(binding.var)] = _steps(builder, recurrence_of(call), operands)
-                    continue
-                found = value(call)
-                simple = isinstance(found, tvm.ir.Var | tvm.ir.Tuple)
-                values[address_of(binding.var)] = found if simple else builder.emit(found)
-            output = builder.emit_output(value(main.body.body))
-        builder.emit_func_output(output)
-    return replace_main(mod, builder.get()["main"])
+class _Expander(MainRebuilder):
+    def __init__(self, main: relax.Function, taken: Callable[[Any], bool]) -> None:
+        super().__init__(main)
+        self.taken = taken
+
+    def replacement(self, binding: relax.Binding) -> Any:
+        """The operators of a call."""
+        call = binding.value
+        if not is_recurrence(call) or self.taken(call):
+            return None
+        return _steps(self.builder, recurrence_of(call), [self.value(arg) for arg in call.args[1:-1]])
 
 
 def _steps(builder: relax.BlockBuilder, recurrence: Recurrence, operands: Sequence[Any]) -> Any:

@@ -13,9 +13,9 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..frontend.main_rebuilder import MainRebuilder
 from ..frontend.normalize import replace_main
 from ..frontend.relax_view import address_of, dtype_of, integers, op_name, shape_of
-from ..function_scope import function_scope
 from ..library.integer_attrs import IntegerAttrs, pack_integers
 from ..library.library_tables import LibraryTable
 from .byte_tensors import Bytes, Weight, bytes_of, packs_narrow, weight_of
@@ -57,7 +57,7 @@ def gather_integer_products(
     decisions = tuple(rewriter.decisions)
     if not rewriter.found:
         return mod, decisions
-    return replace_main(mod, rewriter.run()), decisions
+    return replace_main(mod, rewriter.rebuilt()), decisions
 
 
 @attrs.frozen(eq=False)
@@ -72,11 +72,10 @@ class _Product:
     end: Any
 
 
-class _IntegerProducts:
+class _IntegerProducts(MainRebuilder):
     def __init__(self, main: relax.Function, table: LibraryTable) -> None:
-        self.main, self.table = main, table
-        self.builder = relax.BlockBuilder()
-        self.bindings = [binding for block in main.body.blocks for binding in block.bindings]
+        super().__init__(main)
+        self.table = table
         self.calls = {address_of(b.var): b.value for b in self.bindings}
         self.readers: dict[int, list[tuple[Any, int]]] = {}
         self.uses: Counter[int] = Counter()
@@ -88,7 +87,6 @@ class _IntegerProducts:
         #: Variable at which a product ends -> the product.
         self.found: dict[int, _Product] = {}
         self.decisions: list[IntegerDecision] = []
-        self.values: dict[int, Any] = {}
 
     def _use(self, expr: Any) -> None:
         if isinstance(expr, tvm.ir.Var):
@@ -105,39 +103,10 @@ class _IntegerProducts:
             if op_name(binding.value) in ("matmul", "nn.conv2d"):
                 self._product(binding)
 
-    def run(self) -> relax.Function:
-        """The new function."""
-        with function_scope(self.builder, "main", list(self.main.params), self.main.attrs):
-            with self.builder.dataflow():
-                for binding in self.bindings:
-                    self._binding(binding)
-                output = self.builder.emit_output(self._value(self.main.body.body))
-            self.builder.emit_func_output(output)
-        return self.builder.get()["main"]
-
-    def _binding(self, binding: Any) -> None:
-        key = address_of(binding.var)
-        product = self.found.get(key)
-        if product is not None:
-            self.values[key] = self._emit(product)
-            return
-        value = self._value(binding.value)
-        if isinstance(binding, relax.MatchCast):
-            self.values[key] = self.builder.match_cast(value, binding.ty)
-            return
-        simple = isinstance(value, tvm.ir.Var | tvm.ir.Tuple)
-        self.values[key] = value if simple else self.builder.emit(value)
-
-    def _value(self, expr: Any) -> Any:
-        if isinstance(expr, tvm.ir.Var):
-            return self.values.get(address_of(expr), expr)
-        if isinstance(expr, tvm.ir.Tuple):
-            return relax.Tuple([self._value(field) for field in expr.fields])
-        if isinstance(expr, tvm.ir.TupleGetItem):
-            return relax.TupleGetItem(self._value(expr.tuple_value), expr.index)
-        if isinstance(expr, tvm.ir.Call):
-            return relax.Call(expr.op, [self._value(arg) for arg in expr.args], expr.attrs, expr.ty_args)
-        return expr
+    def replacement(self, binding: relax.Binding) -> Any:
+        """The call of a product where it ends."""
+        product = self.found.get(address_of(binding.var))
+        return None if product is None else self._emit(product)
 
     def _definition(self, expr: Any) -> Any:
         found = self.calls.get(address_of(expr)) if isinstance(expr, tvm.ir.Var) else None
@@ -203,9 +172,9 @@ class _IntegerProducts:
     def _emit(self, product: _Product) -> Any:
         """The call, in the order of the model."""
         emit, op, call = self.builder.emit, relax.op, product.call
-        x = self._value(product.x.base)
+        x = self.value(product.x.base)
         for move in product.x.moves:
-            x = emit(relax.Call(move.op, [x, *map(self._value, move.args[1:])], move.attrs, move.ty_args))
+            x = emit(relax.Call(move.op, [x, *map(self.value, move.args[1:])], move.attrs, move.ty_args))
         numbers, fields = product.numbers, {}
         if product.image:
             given = call.attrs
@@ -228,7 +197,7 @@ class _IntegerProducts:
         shape = [shape[axis] for axis in LAST] if product.image else shape
         operands = [x, packed]
         if product.x.point is not None:
-            operands.append(emit(op.reshape(self._value(product.x.point), (1,))))
+            operands.append(emit(op.reshape(self.value(product.x.point), (1,))))
         made = emit(
             op.call_pure_packed(
                 PRODUCT,

@@ -8,9 +8,9 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ..frontend.main_rebuilder import MainRebuilder
 from ..frontend.normalize import replace_main
 from ..frontend.relax_view import address_of, dtype_of, is_constant, op_name, permutation_of, shape_of
-from ..function_scope import function_scope
 from ..library.library_tables import LibraryTable
 from ..library.quantized_attrs import takes_packing
 from ..quantized import Packing
@@ -50,29 +50,18 @@ def gather_products(mod: tvm.IRModule, table: LibraryTable) -> tvm.IRModule:
     bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
     if not any(is_dequantize(binding.value) for binding in bindings):
         return mod
-    return replace_main(mod, _Rewriter(mod["main"], table).run())
+    return replace_main(mod, _Rewriter(mod["main"], table).rebuilt())
 
 
-class _Rewriter:
+class _Rewriter(MainRebuilder):
     def __init__(self, main: relax.Function, table: LibraryTable) -> None:
-        self.main, self.table = main, table
-        self.builder = relax.BlockBuilder()
-        self.values: dict[int, Any] = {}
+        super().__init__(main)
+        self.table = table
         #: Variable -> the quantised tensor that it is, and whether it is turned.
         self.weights: dict[int, tuple[Any, bool]] = {}
 
-    def run(self) -> relax.Function:
-        """The new function."""
-        with function_scope(self.builder, "main", list(self.main.params), self.main.attrs):
-            with self.builder.dataflow():
-                for block in self.main.body.blocks:
-                    for binding in block.bindings:
-                        self._binding(binding)
-                output = self.builder.emit_output(self._value(self.main.body.body))
-            self.builder.emit_func_output(output)
-        return self.builder.get()["main"]
-
-    def _binding(self, binding: Any) -> None:
+    def rebind(self, binding: relax.Binding) -> None:
+        """A quantised tensor has no binding of its own."""
         call, key = binding.value, address_of(binding.var)
         if is_dequantize(call):
             self.weights[key] = call, False
@@ -81,42 +70,30 @@ class _Rewriter:
         if weight is not None and permutation_of(call, 2) == (1, 0):
             self.weights[key] = weight[0], not weight[1]
             return
-        for rule in (self._product, self._rows):
-            made = rule(call)
-            if made is not None:
-                self.values[key] = made
-                return
-        found = self._value(call)
-        if isinstance(binding, relax.MatchCast):
-            self.values[key] = self.builder.match_cast(found, binding.ty)
-            return
-        simple = isinstance(found, tvm.ir.Var | tvm.ir.Tuple)
-        self.values[key] = found if simple else self.builder.emit(found)
+        super().rebind(binding)
+
+    def replacement(self, binding: relax.Binding) -> Any:
+        """The call of a product, or rows taken of the parts."""
+        made = self._product(binding.value)
+        return self._rows(binding.value) if made is None else made
 
     def _weight(self, expr: Any) -> tuple[Any, bool] | None:
         return self.weights.get(address_of(expr)) if isinstance(expr, tvm.ir.Var) else None
 
-    def _value(self, expr: Any) -> Any:
+    def value(self, expr: Any) -> Any:
         """An expression of the new function; a quantised tensor is unpacked where nothing else serves."""
         if isinstance(expr, tvm.ir.Var):
             key = address_of(expr)
             if key in self.weights and key not in self.values:
                 self.values[key] = self._unpacked(*self.weights[key])
-            return self.values.get(key, expr)
-        if isinstance(expr, tvm.ir.Tuple):
-            return relax.Tuple([self._value(field) for field in expr.fields])
-        if isinstance(expr, tvm.ir.TupleGetItem):
-            return relax.TupleGetItem(self._value(expr.tuple_value), expr.index)
-        if isinstance(expr, tvm.ir.Call):
-            return relax.Call(expr.op, [self._value(arg) for arg in expr.args], expr.attrs, expr.ty_args)
-        return expr
+        return super().value(expr)
 
     def _unpacked(self, call: Any, turned: bool) -> Any:
         whole = expanded(self.builder, call, self._parts(call))
         return self.builder.emit(relax.op.permute_dims(whole)) if turned else whole
 
     def _parts(self, call: Any) -> list[Any]:
-        return [self._value(part) for part in call.args[1:-1]]
+        return [self.value(part) for part in call.args[1:-1]]
 
     def _product(self, call: Any) -> Any:
         """matmul(x, permute_dims(weight)) as one call."""
@@ -130,7 +107,7 @@ class _Rewriter:
         library = self.table.takes(QUANTIZED_PRODUCT, "float32")
         if len(shape_of(call.args[0]) or ()) < 2 or not (library or dtype in self.table.unpacks):
             return None
-        x, parts = self._value(call.args[0]), self._parts(dequantize)
+        x, parts = self.value(call.args[0]), self._parts(dequantize)
         if library and not (takes_packing(packing) and all(map(is_constant, parts))):
             return None
         narrow = library and dtype != "float32"
@@ -148,7 +125,7 @@ class _Rewriter:
         weight = self._weight(call.args[0])
         if weight is None or weight[1] or int(call.attrs.axis) not in (0, -2):
             return None
-        emit, op, indices = self.builder.emit, relax.op, self._value(call.args[1])
+        emit, op, indices = self.builder.emit, relax.op, self.value(call.args[1])
         if not isinstance(indices.ty, relax.TensorType):
             return None
         flat = emit(op.reshape(indices, (-1,)))
