@@ -18,10 +18,11 @@ class Ring:
 
 
 @pytest.fixture(autouse=True)
-def unfrozen() -> Iterator[None]:
+def unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The suite froze what it loaded; these tests begin as a user's program does, and give it back."""
     frozen = gc.get_freeze_count()
     gc.unfreeze()
+    monkeypatch.setattr(garbage, "_arranged_until", 0.0)
     yield
     gc.enable()
     if frozen:
@@ -63,6 +64,29 @@ def test_what_a_program_arranged_stays() -> None:
     with searched_at_the_end():
         assert gc.isenabled()
     assert gc.get_freeze_count() > 0
+
+
+def test_frozen_objects_are_counted_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.freeze()
+    count, now, asked = gc.get_freeze_count(), [50.0], []
+
+    def slowly() -> int:
+        asked.append(now[0])
+        now[0] += 0.02
+        return count
+
+    monkeypatch.setattr(garbage.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(gc, "get_freeze_count", slowly)
+    for _ in range(100):
+        with searched_at_the_end():
+            assert gc.isenabled()
+        now[0] += 0.03
+    assert len(asked) == 2, "at once, and again 2 s later: not for each of 100 within 3 s"
+    gc.unfreeze()
+    count = 0
+    now[0] += 2
+    with searched_at_the_end():
+        assert not gc.isenabled(), "a program that gave its objects back is searched again"
 
 
 def test_what_was_spared_is_no_arrangement_of_the_program() -> None:
