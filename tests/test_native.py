@@ -47,6 +47,47 @@ def test_a_missing_library_is_said_in_one_sentence(
     assert "\n" not in str(caught.value) and "pip install" in str(caught.value)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere nothing is read early")
+def test_symbols_are_read_before_torch_is_loaded() -> None:
+    """torch's libraries would be read too, for most of a second, when TVM raises the first error."""
+    code = """
+        import ctypes, pathlib, sys
+        seen = []
+
+        class Watch(ctypes.CDLL):
+            def __getattr__(self, name):
+                seen.append((name, "libtvm_compiler" in pathlib.Path("/proc/self/maps").read_text()))
+                return super().__getattr__(name)
+
+        class Torch:
+            def find_spec(self, name, path, target=None):
+                if name == "torch":
+                    raise ImportError("asked after " + repr(seen))
+
+        real, ctypes.CDLL = ctypes.CDLL, Watch
+        sys.meta_path.insert(0, Torch())
+        from uir_tvm import _native
+        try:
+            import torch
+        except ImportError as error:
+            assert str(error) == "asked after []", error
+        _native._read_symbols()
+        assert seen == [("TVMFFIBacktrace", True)], seen
+        ctypes.CDLL = real
+        _native.load()
+        import tvm
+        try:
+            tvm.ir.Op.get("nothing")
+        except AttributeError as error:
+            frames, tb = [], error.__traceback__
+            while tb is not None:
+                frames.append(tb.tb_frame.f_code.co_filename)
+                tb = tb.tb_next
+            assert any(name.endswith("op.cc") for name in frames), frames
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
 def test_import_tvm_alone_knows_targets_and_primitives() -> None:
     """The package is not imported here: TVM finds it by its entry point."""
     # TVM would import torch, for seconds
