@@ -116,14 +116,18 @@ class BoundIOp:
 
 
 class BoundLoop:
-    """A loop over bound nodes; ``written`` names the pointers that they write."""
+    """A loop over bound nodes; ``written`` names the pointers that they write.
 
-    __slots__ = ("var", "extent", "body", "written")
+    ``targets`` is what `working_rounds` knows of them.
+    """
+
+    __slots__ = ("var", "extent", "body", "written", "targets")
 
     def __init__(self, node: Loop) -> None:
         self.var, self.extent = str(node.var), int(node.extent)
         self.body = bind(node.body)
         self.written: set[str] = set()
+        self.targets: list[Any] | None = None
         for child in self.body:
             if isinstance(child, BoundLoop):
                 self.written |= child.written

@@ -24,6 +24,7 @@ from .nodes import IGraph, IPointer
 from .run_memories import RunMemories
 from .sizes import at
 from .text import print_iop
+from .working_rounds import working_rounds
 
 
 def run(
@@ -209,7 +210,7 @@ def _walk(machine: RunMemories, body: Sequence[BoundIOp | BoundLoop], envs: list
     for node in body:
         if isinstance(node, BoundLoop):
             chosen = machine.iterations.get(node.var)
-            for value in range(node.extent) if chosen is None else chosen:
+            for value in working_rounds(node, envs) if chosen is None else chosen:
                 if chosen is not None:
                     machine.forget_pointers(node.written)
                 for env in envs:
