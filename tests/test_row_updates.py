@@ -12,6 +12,7 @@ from uir_tvm.row_updates import Rows, row_update
 from uir_tvm.schedule import apply_default
 
 from tests.extracted import extracted
+from tests.stock import stock
 
 CPU = hardware.get("avx512-2core")
 #: Rows -> indices: the last two lie beyond the rows, on both sides.
@@ -44,5 +45,5 @@ def test_rows_are_written_and_no_others(case: str) -> None:
     assert {pointer.role for pointer in graph.pointers if pointer.name == "memory"} == {"inout"}
     assert not any(iop.op == "gather" for iop, _ in graph.walk()), "what is not written is not read"
     tensors = [tvm.runtime.tensor(each) for each in given]
-    tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*tensors)
+    stock(func)["main"](*tensors)
     np.testing.assert_array_equal(tensors[-1].numpy(), want)

@@ -12,6 +12,7 @@ import tvm
 from tvm import relax, tirx
 
 from . import pipeline
+from .argument_checks import called_by_a_program
 from .device.device_kernel import DeviceKernel
 from .errors import UirError, UnsupportedOperatorError, last_line
 from .kernel_graph.nodes import KernelGraph
@@ -34,7 +35,7 @@ def build_library(
     A kernel that TVM cannot build is left to TVM's own lowering, as where a stage has a fault.
     """
     try:
-        return relax.build(mod, target, relax_pipeline=None)
+        return _built(mod, target)
     except UirError:
         raise
     except Exception as error:  # of the many that TVM raises
@@ -47,11 +48,16 @@ def build_library(
             raise _not_lowered(left, error) from error
     try:
         with pipeline.leaving(broken):
-            return relax.build(mod, target, relax_pipeline=None)
+            return _built(mod, target)
     except UirError:
         raise
     except Exception as error:
         raise _not_lowered(left | set(broken), error) from error
+
+
+def _built(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
+    with called_by_a_program():
+        return relax.build(mod, target, relax_pipeline=None)
 
 
 def _not_lowered(left: Set[str], error: Exception) -> UnsupportedOperatorError:

@@ -13,6 +13,7 @@ from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph, pri
 from uir_tvm.igraph.dtypes import numpy_of
 
 from tests.extracted import extracted
+from tests.stock import stock
 
 HARDWARE = HardwareModel("test", "cpu", 4, 1, 1 << 16, 0, 64)
 GROUPED = HardwareModel("grouped", "cpu", 2, 4, 1 << 16, 1 << 16, 64)
@@ -42,7 +43,7 @@ def random_inputs(graph: IGraph, given: Mapping[str, np.ndarray], seed: int = 0)
 
 def run_tvm(func: Any, graph: IGraph, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The out and inout parameters as TVM's lowering computes them, flat."""
-    module = tvm.compile(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), target="llvm")
+    module = stock(func)
     arguments, outputs = [], []
     for param, pointer in zip(func.params, graph.params, strict=True):
         shape = tuple(int(n) for n in param.shape)

@@ -11,6 +11,8 @@ import tvm
 from tvm import relax
 from uir_tvm.kernel_graph import KernelGraph, build, to_relax, vm_passes
 
+from tests.stock import stock
+
 Spec = tuple[tuple[int, ...], str]
 
 # Sums of a few hundred fp32 products in another order, and exp, erf and tanh of two libraries: a few ulp of
@@ -54,7 +56,7 @@ def arguments(inputs: Mapping[str, Spec], seed: int = 1) -> list[np.ndarray]:
 def run(mod: tvm.IRModule, args: list[np.ndarray], pipeline: Any = None) -> list[np.ndarray]:
     """Results of a module on TVM's LLVM, by its default pipeline or another."""
     options = {} if pipeline is None else {"relax_pipeline": pipeline}
-    machine = relax.VirtualMachine(tvm.compile(mod, target="llvm", **options), tvm.cpu())
+    machine = relax.VirtualMachine(stock(mod, **options), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in args))
     return [tensor.numpy() for tensor in (result if not hasattr(result, "numpy") else [result])]
 

@@ -7,6 +7,7 @@ import functools
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -17,6 +18,8 @@ from tvm_ffi.structural import structural_walk
 from uir_tvm import pipeline
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
+
+from tests.stock import stock
 
 from .structure import Instance
 
@@ -46,11 +49,14 @@ class Outcome:
 
 
 @functools.cache
+def _built(instance: Instance) -> Any:
+    return stock(instance.function())["main"]
+
+
+@functools.cache
 def _reference(instance: Instance, seed: int) -> tuple[np.ndarray, ...]:
-    func = instance.function()
-    built = tvm.compile(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), target="llvm")
-    tensors = [tvm.runtime.tensor(array) for array in instance.arguments(func, seed)]
-    built["main"](*tensors)
+    tensors = [tvm.runtime.tensor(array) for array in instance.arguments(instance.function(), seed)]
+    _built(instance)(*tensors)
     return tuple(tensor.numpy() for tensor in tensors)
 
 

@@ -16,6 +16,7 @@ from uir_tvm.schedule.continued_reductions import reduce_apart
 from uir_tvm.schedule.rooted import rooted
 
 from tests.primfuncs.table import STRUCTURES
+from tests.stock import stock
 
 
 def reduction(update: Callable[[Any, Any], Any], dtype: str) -> Any:
@@ -70,7 +71,7 @@ def along(A: T.Buffer((5, 7), "float32"), C: T.Buffer((5, 7), "float32")):
 def run(func: Any, *arrays: np.ndarray) -> list[np.ndarray]:
     """TVM's own lowering of a function."""
     tensors = [tvm.runtime.tensor(array) for array in arrays]
-    tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*tensors)
+    stock(func)["main"](*tensors)
     return [tensor.numpy() for tensor in tensors]
 
 

@@ -24,6 +24,7 @@ from uir_tvm.target import registry
 from tests.asked import asked
 from tests.device_targets import DEVICE_TARGETS, name_of
 from tests.extracted import extracted
+from tests.stock import stock
 
 Q4_1, Q4_0, Q8 = Packing(4, 32, 0, "float16", True), Packing(4, 8, 8), Packing(8, 16, 128, "float16")
 #: Sums of products in float32, beside the largest of the results.
@@ -83,7 +84,7 @@ def test_graph_and_tvm_compute_the_definition(hw: HardwareModel, rows: int) -> N
         assert_near(got, want)
         if hw is MODELS[0]:
             tensors = [tvm.runtime.tensor(each) for each in (*given, np.empty(want.shape, np.float32))]
-            tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*tensors)
+            stock(func)["main"](*tensors)
             assert_near(tensors[-1].numpy(), want)
 
 

@@ -23,6 +23,7 @@ from tests.asked import asked
 from tests.device_targets import DEVICE_TARGETS, name_of
 from tests.extracted import extracted
 from tests.schedules.test_packed_product import NEAR, Q4_0, Q4_1, Q8, assert_near, operands
+from tests.stock import stock
 
 #: Devices whose kernels want codes by place.
 DEVICES = [device for device in DEVICE_TARGETS if LIBRARIES[str(device.hardware.kind)].place_major]
@@ -70,7 +71,7 @@ def test_graph_and_tvm_compute_the_definition(hw: HardwareModel, rows: int) -> N
         assert_near(got, want)
         if hw is MODELS[0]:
             tensors = [tvm.runtime.tensor(each) for each in (*arrays, np.empty(want.shape, np.float32))]
-            tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*tensors)
+            stock(func)["main"](*tensors)
             assert_near(tensors[-1].numpy(), want)
 
 

@@ -16,6 +16,7 @@ from uir_tvm.schedules import RECIPES
 from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax
 
 from tests.extracted import extracted
+from tests.stock import stock
 
 CPU = hardware.get("avx512-2core")
 
@@ -25,7 +26,7 @@ def run_stock(func: Any, example: Example) -> list[np.ndarray]:
     params = func.params[len(example.inputs) :]
     outputs = [tvm.runtime.empty([int(d) for d in p.shape], str(p.dtype)) for p in params]
     given = [*map(tvm.runtime.tensor, example.inputs), *outputs]
-    tvm.compile(func.with_attr("global_symbol", "main"), "llvm")["main"](*given)
+    stock(func)["main"](*given)
     return [each.numpy() for each in given[-len(example.expected) :]]
 
 

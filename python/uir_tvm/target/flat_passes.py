@@ -6,6 +6,7 @@ from __future__ import annotations
 import tvm
 from tvm import s_tir, tirx
 
+from ..argument_checks import checked
 from .host_side import ENTRY
 
 #: Attribute of a function that these passes are for.
@@ -51,13 +52,16 @@ def flat_passes() -> tvm.transform.Pass:
 
 
 def finishing(stock: tvm.transform.Pass) -> tvm.transform.Pass:
-    """TVM's pipeline ``s_tir``, but `flat_passes` for functions with the attribute `FLAT`."""
+    """TVM's pipeline ``s_tir``, but `flat_passes` for functions with the attribute `FLAT`.
+
+    Of functions that a program calls, arguments are `checked` together.
+    """
 
     @tvm.transform.module_pass(opt_level=0, name="uir.FinishFunctions")
     def finish(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         flat = {gvar: func.without_attr(FLAT) for gvar, func in mod.functions.items() if _is_flat(func)}
         if not flat:
-            return stock(mod)
+            return checked(stock(mod))
         made = flat_passes()(tvm.IRModule(flat, attrs=mod.attrs))
         rest = {gvar: func for gvar, func in mod.functions.items() if gvar not in flat}
         if rest:
@@ -67,7 +71,7 @@ def finishing(stock: tvm.transform.Pass) -> tvm.transform.Pass:
                 # TVM takes a function that is alone for the one that a library's call runs
                 alone = len(rest) == 1 and gvar not in entries and func.attrs and ENTRY in func.attrs
                 made[gvar] = func.without_attr(ENTRY) if alone else func
-        return made
+        return checked(made)
 
     return finish
 

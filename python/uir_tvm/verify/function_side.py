@@ -12,6 +12,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
+from ..argument_checks import called_by_a_program
 from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
@@ -114,7 +115,10 @@ def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.
     """
     # a kernel of a model carries its target, which would bring it back to this project's pipeline
     plain = func.without_attr("target").with_attr("global_symbol", "main")
-    return tvm.compile(tvm.IRModule({"main": plain}), target=tvm.target.Target({"kind": "llvm", **config}))
+    with called_by_a_program():
+        return tvm.compile(
+            tvm.IRModule({"main": plain}), target=tvm.target.Target({"kind": "llvm", **config})
+        )
 
 
 def function_at(func: tirx.PrimFunc, sizes: Mapping[str, int]) -> tirx.PrimFunc:

@@ -17,6 +17,8 @@ from tvm import relax
 from uir_tvm.errors import UirError
 from uir_tvm.runtime.kernel import tensor_of
 
+from tests.stock import stock
+
 from .case import Case, dtypes_of, module, numpy_dtype
 
 #: ``right``: as stock TVM. ``wrong``: other numbers. ``refused``: a typed error. ``crashed``: another error.
@@ -92,7 +94,7 @@ def _shared(cases: Sequence[Case], run: Callable[[Sequence[Case]], list[Any]], f
 
 def _stock(cases: Sequence[Case]) -> list[list[np.ndarray]]:
     with contextlib.redirect_stdout(io.StringIO()):
-        built = tvm.compile(module(cases), target="llvm")
+        built = stock(module(cases))
         machine = relax.VirtualMachine(built, tvm.cpu())
         result = machine["main"](*(tensor_of(array, array.shape) for array in _inputs(cases)))
     found = _by_case(cases, [leaf.numpy() for leaf in _flat(result)])

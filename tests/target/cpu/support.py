@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import tirx
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.hardware import get, with_instructions_of
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, Loop
 from uir_tvm.igraph.dtypes import dtype_of, numpy_of
@@ -34,7 +35,8 @@ def signature(graph: IGraph) -> tirx.PrimFunc:
 def compiled(graph: IGraph) -> Any:
     """The executable of the graph's lowering; its function is ``kernel``."""
     graph = graph.replace(hardware=with_instructions_of(graph.hardware, HOST))
-    return tvm.compile(tvm.IRModule({"kernel": lower(graph, signature(graph))}), target=llvm_target())
+    with called_by_a_program():
+        return tvm.compile(tvm.IRModule({"kernel": lower(graph, signature(graph))}), target=llvm_target())
 
 
 def execute(graph: IGraph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
