@@ -16,6 +16,7 @@ from uir_tvm import hardware
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.transaction import given_up_when_refused
 
 from . import functions
 
@@ -194,6 +195,23 @@ def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
     assert structural_equal(sch.mod, before)
     if "attach" not in name:  # looking up the loop is itself an instruction
         assert str(sch.trace).count("split") == trace.count("split")
+
+
+def test_without_a_rehearsal_all_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipes drop a schedule that is refused: it need not be as it was, and is worked on once."""
+    copies: list[Schedule] = []
+    whole = Schedule.copy
+    monkeypatch.setattr(Schedule, "copy", lambda sch: copies.append(sch) or whole(sch))
+    rehearsed, alone = Schedule(functions.elementwise()), Schedule(functions.elementwise())
+    map_elementwise(rehearsed)
+    assert len(copies) == 2
+    with given_up_when_refused():
+        map_elementwise(alone)
+        for make, apply, words in REFUSALS.values():
+            with pytest.raises(ScheduleError, match=words):
+                apply(Schedule(make()))
+    assert len(copies) == 2
+    assert structural_equal(alone.mod, rehearsed.mod) and str(alone.trace) == str(rehearsed.trace)
 
 
 def test_what_is_read_without_bounds_is_refused() -> None:

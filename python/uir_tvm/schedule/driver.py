@@ -30,6 +30,7 @@ from .overlap import overlap
 from .recipe import Form, Recipe
 from .smaller import PREFERRED_SHRINKS, SHRINKS, with_tiles
 from .tile_facts import space_of
+from .transaction import given_up_when_refused
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,8 @@ def run_recipe(
     sch = Schedule(func, debug_mask="none", error_render_level="fast")
     if not recipe.matches(sch):
         return None
-    sch = recipe.schedule(sch, hw, decisions) or sch
+    with given_up_when_refused():
+        sch = recipe.schedule(sch, hw, decisions) or sch
     stages = space_of(hw).stages
     if stages > 1:
         overlap(sch, stages, decisions)

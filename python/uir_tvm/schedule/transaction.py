@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tvm.s_tir import Schedule
@@ -14,6 +16,19 @@ from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from ..errors import ScheduleError
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: Whether a schedule of which a primitive is refused is given up, so that what becomes of it does not matter.
+_GIVEN_UP: contextvars.ContextVar[bool] = contextvars.ContextVar("uir_given_up", default=False)
+
+
+@contextlib.contextmanager
+def given_up_when_refused() -> Iterator[None]:
+    """Primitives inside need no rehearsal: who runs them drops a schedule of which one is refused."""
+    token = _GIVEN_UP.set(True)
+    try:
+        yield
+    finally:
+        _GIVEN_UP.reset(token)
 
 
 def _first_lines(error: Exception) -> str:
@@ -39,21 +54,23 @@ def primitive(remedy: str) -> Callable[[F], F]:
     """Make ``fn(sch, ...)`` a primitive: rehearse it on a copy, then run it on ``sch``.
 
     A stock instruction that TVM refuses becomes a `ScheduleError` with ``remedy``; in every case of
-    refusal ``sch`` (module and trace) is untouched, because only the copy was worked on.
+    refusal ``sch`` (module and trace) is untouched, because only the copy was worked on.  Recipes go
+    without the copy (`given_up_when_refused`).
     """
 
     def wrap(fn: F) -> F:
         @functools.wraps(fn)
         def run(sch: Schedule, *args: Any, **kwargs: Any) -> Any:
+            alone = _GIVEN_UP.get()
             try:
-                fn(sch.copy(), *args, **kwargs)
+                made = fn(sch if alone else sch.copy(), *args, **kwargs)
             except Exception as error:
                 if not refused_by_tvm(error):
                     raise
                 raise ScheduleError(
                     f"{fn.__name__} does not apply here.", need=_first_lines(error), remedy=remedy
                 ) from error
-            return fn(sch, *args, **kwargs)
+            return made if alone else fn(sch, *args, **kwargs)
 
         return run  # type: ignore[return-value]
 
