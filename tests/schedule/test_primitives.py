@@ -214,6 +214,18 @@ def test_without_a_rehearsal_all_is_the_same(monkeypatch: pytest.MonkeyPatch) ->
     assert structural_equal(alone.mod, rehearsed.mod) and str(alone.trace) == str(rehearsed.trace)
 
 
+def test_types_of_arguments_are_checked() -> None:
+    """Annotations are taken apart once; what they say still holds for each call."""
+    sch = Schedule(functions.elementwise())
+    loop = loops_of(sch, "y")[0]
+    for _ in range(2):
+        with pytest.raises(TypeError, match='"factors.0." has wrong type'):
+            sch.split(loop, ["4", None])
+        with pytest.raises(TypeError, match='"loop" has wrong type'):
+            sch.split(3, [4, None])
+    assert len(sch.split(loop, [None, 4])) == 2
+
+
 def test_what_is_read_without_bounds_is_refused() -> None:
     """TVM asserts that the rows which a tile gathers have bounds; the primitive refuses."""
     sch = Schedule(functions.gathered())
