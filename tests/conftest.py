@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from uir_tvm import _native
 from uir_tvm.errors import EquivalenceError
 
 from . import quick_stack, quick_torch
@@ -23,6 +24,8 @@ from .asked import ALL
 quick_stack.install()
 # imports make no garbage, and looking for it takes a tenth of their time
 gc.disable()
+# before test modules import torch, whose symbols TVM would read too
+_native.load()
 #: How many objects make a search for garbage worthwhile, and how often older ones are searched too.
 RARE = (10_000, 10, 10)
 # What an earlier run left decides no test; those of the cache turn it on, in a folder of their own.

@@ -19,6 +19,9 @@ class Machine:
 
     def __init__(self, folder: str, manifest: dict[str, Any], options: Any) -> None:
         try:
+            from uir_tvm import _native
+
+            _native.load(torch=False)  # kernels are no programs of it
             from uir_tvm.tune.job import Job
             from uir_tvm.tune.measure import LocalMeasurer
         except ImportError as error:
