@@ -56,11 +56,11 @@ def _function(func: Any) -> Any:
         return func
     try:
         return func.with_body(_together(func.body))
-    except _UnknownError:
+    except _OtherExpressionError:
         return func
 
 
-class _UnknownError(Exception):
+class _OtherExpressionError(Exception):
     """An expression of a kind that `MakePackedAPI` makes none of."""
 
 
@@ -107,12 +107,12 @@ class _Prologue:
             return self.reach(node.a)
         if hasattr(node, "a") and hasattr(node, "b"):
             return max(self.reach(node.a), self.reach(node.b))
-        raise _UnknownError(type(node).__name__)
+        raise _OtherExpressionError(type(node).__name__)
 
     @staticmethod
     def _checked(far: int) -> int:
         if far >= len(WRONG):
-            raise _UnknownError(f"{far} reads")
+            raise _OtherExpressionError(f"{far} reads")
         return far
 
     def steps(self) -> Iterator[tirx.Stmt]:

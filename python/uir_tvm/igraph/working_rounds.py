@@ -23,8 +23,8 @@ SKIPPING = (pointwise, gather)
 FEWEST, MOST = 8, 1 << 16
 
 #: Loops between a loop and a slice, and the slice's bounds and extents by axis.
-Axis = tuple[Affine | None, Affine | None, int]
-Target = tuple[tuple[BoundLoop, ...], tuple[Axis, Axis]]
+AxisBounds = tuple[Affine | None, Affine | None, int]
+TargetBox = tuple[tuple[BoundLoop, ...], tuple[AxisBounds, AxisBounds]]
 
 
 def working_rounds(loop: BoundLoop, envs: Sequence[Env]) -> Sequence[int]:
@@ -53,9 +53,9 @@ def working_rounds(loop: BoundLoop, envs: Sequence[Env]) -> Sequence[int]:
     return np.flatnonzero(busy).tolist()
 
 
-def _targets(loop: BoundLoop) -> list[Target]:
+def _targets(loop: BoundLoop) -> list[TargetBox]:
     """The targets inside, of several with the same bounds one; none where an iOp acts on every round."""
-    found: dict[tuple[object, ...], Target] = {}
+    found: dict[tuple[object, ...], TargetBox] = {}
 
     def walk(around: tuple[BoundLoop, ...], body: Sequence[BoundIOp | BoundLoop]) -> bool:
         for node in body:
@@ -66,7 +66,10 @@ def _targets(loop: BoundLoop) -> list[Target]:
                 return False
             else:
                 low, high, left, right = node.target.node.valid
-                axes: tuple[Axis, Axis] = (low, high, node.target.rows), (left, right, node.target.cols)
+                axes: tuple[AxisBounds, AxisBounds] = (
+                    (low, high, node.target.rows),
+                    (left, right, node.target.cols),
+                )
                 if low is high is left is right is None:
                     return False
                 found.setdefault((around, str(axes)), (around, axes))
@@ -75,7 +78,7 @@ def _targets(loop: BoundLoop) -> list[Target]:
     return list(found.values()) if walk((), loop.body) else []
 
 
-def _busy(loop: BoundLoop, target: Target, envs: Sequence[Env]) -> np.ndarray | None:
+def _busy(loop: BoundLoop, target: TargetBox, envs: Sequence[Env]) -> np.ndarray | None:
     """In which rounds the box is not empty; None where that is too much to ask, or cannot be said."""
     around, axes = target
     shape = (len(envs), loop.extent, *(inner.extent for inner in around))
