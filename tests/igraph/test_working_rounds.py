@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from uir_tvm.errors import InterpreterError
 from uir_tvm.igraph import IGraph, interpreter, parse_igraph
+from uir_tvm.igraph import working_rounds as working_rounds_module
 from uir_tvm.igraph.bound import BoundLoop, bind
 from uir_tvm.igraph.interpreter import run
 from uir_tvm.igraph.working_rounds import FEWEST, MOST, working_rounds
@@ -74,6 +75,24 @@ def test_other_loops_run_to_their_end(old: str, new: str) -> None:
     text = TEXT.replace(old, new)
     assert text != TEXT
     assert rounds(text) == list(range(loop_of(parse_igraph(text)).extent))
+
+
+def test_full_loops_are_asked_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking costs what a few rounds do: of 200 walks of a full loop a few are asked for, then all again."""
+    loop, asked = loop_of(parse_igraph(TEXT.replace("rows :5 - 2*l", "rows :pid - 2*l"))), []
+    whole = working_rounds_module._busy
+    monkeypatch.setattr(working_rounds_module, "_busy", lambda *given: asked.append(1) or whole(*given))
+    for _ in range(200):
+        assert len(working_rounds(loop, [{"pid": 80}])) == 40
+    assert len(asked) < 12
+    for _ in range(64):
+        few = working_rounds(loop, [{"pid": 3}])
+    asked.clear()
+    assert [list(working_rounds(loop, [{"pid": 3}])) for _ in range(3)] == [[0, 1]] * 3 and list(few) == [
+        0,
+        1,
+    ]
+    assert len(asked) >= 3
 
 
 def test_faults_of_working_rounds_are_found() -> None:

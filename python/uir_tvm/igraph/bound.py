@@ -118,16 +118,18 @@ class BoundIOp:
 class BoundLoop:
     """A loop over bound nodes; ``written`` names the pointers that they write.
 
-    ``targets`` is what `working_rounds` knows of them.
+    ``targets`` is what `working_rounds` knows of them, ``full`` how often in a row it found that all rounds
+    work, and ``unasked`` how many walks of the loop it is not to ask for.
     """
 
-    __slots__ = ("var", "extent", "body", "written", "targets")
+    __slots__ = ("var", "extent", "body", "written", "targets", "full", "unasked")
 
     def __init__(self, node: Loop) -> None:
         self.var, self.extent = str(node.var), int(node.extent)
         self.body = bind(node.body)
         self.written: set[str] = set()
         self.targets: list[Any] | None = None
+        self.full = self.unasked = 0
         for child in self.body:
             if isinstance(child, BoundLoop):
                 self.written |= child.written

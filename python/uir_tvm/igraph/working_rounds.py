@@ -21,6 +21,8 @@ from .execute import SPECIAL, gather, pointwise
 SKIPPING = (pointwise, gather)
 #: Rounds below which asking does not pay, and how many are asked for at once, with those of loops inside.
 FEWEST, MOST = 8, 1 << 16
+#: Of a loop whose rounds all worked so often in a row, one walk in ``2 ** RAREST`` is asked for.
+RAREST = 6
 
 #: Loops between a loop and a slice, and the slice's bounds and extents by axis.
 AxisBounds = tuple[Affine | None, Affine | None, int]
@@ -42,14 +44,19 @@ def working_rounds(loop: BoundLoop, envs: Sequence[Env]) -> Sequence[int]:
         loop.targets = _targets(loop)
     if not loop.targets or loop.extent * len(envs) > MOST:
         return every
+    if loop.unasked:
+        loop.unasked -= 1
+        return every
     busy = np.zeros(loop.extent, np.bool_)
     for target in loop.targets:
         found = _busy(loop, target, envs)
-        if found is None:
-            return every
-        busy |= found
+        busy |= True if found is None else found
         if busy.all():
+            # a loop that is full is likely so again: it is asked ever more rarely
+            loop.full = min(loop.full + 1, RAREST)
+            loop.unasked = (1 << loop.full) - 1
             return every
+    loop.full = 0
     return np.flatnonzero(busy).tolist()
 
 
@@ -66,13 +73,11 @@ def _targets(loop: BoundLoop) -> list[TargetBox]:
                 return False
             else:
                 low, high, left, right = node.target.node.valid
-                axes: tuple[AxisBounds, AxisBounds] = (
-                    (low, high, node.target.rows),
-                    (left, right, node.target.cols),
-                )
+                rows: AxisBounds = low, high, node.target.rows
+                cols: AxisBounds = left, right, node.target.cols
                 if low is high is left is right is None:
                     return False
-                found.setdefault((around, str(axes)), (around, axes))
+                found.setdefault((around, str((rows, cols))), (around, (rows, cols)))
         return True
 
     return list(found.values()) if walk((), loop.body) else []
