@@ -155,6 +155,17 @@ def test_what_is_not_kept(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
     assert kernel_cache.key_of(function(), "twice", context()) is not None
 
 
+def test_what_is_refused_is_refused_alike() -> None:
+    """A record that was refused, and is found again, says why as at the first time."""
+    n = tvm.tirx.Var("n", "int64")
+    x = te.placeholder((8,), name="x", dtype="int64")
+    made = te.create_prim_func([x, te.compute((8,), lambda i: x[i] + n, name="y"), n])
+    first, again = (compiled(made.with_attr("global_symbol", "more")) for _ in range(2))
+    assert (first.kept, again.kept) == ("", "memory")
+    assert first.fallback and again.fallback == first.fallback
+    assert again.refusal is not None and not again.refusal.is_fault
+
+
 def test_a_fault_is_met_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise KeyError("a fault")

@@ -65,6 +65,7 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     (see `uir_tvm.pipeline`), on the host where the target is a device.
     """
     from .pipeline import compile_kernel
+    from .schedule.empty_loops import without_empty_loops
 
     records: dict[Any, KernelRecord] = {}
     for gvar, func in mod.functions.items():
@@ -72,7 +73,10 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
         if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
             threads.before_compiling()
             registry.place_of(target).say()
-            records[gvar] = compile_kernel(func, target, gvar.name_hint)
+            made = without_empty_loops(func)
+            if made is not func:
+                mod = _updated(mod, {gvar: made})
+            records[gvar] = compile_kernel(made, target, gvar.name_hint)
     for ahead in COMPILE_AHEAD.values():
         ahead(
             [each for record in records.values() for each in (record, *(v.record for v in record.variants))]
@@ -84,9 +88,13 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
         func = mod[gvar].with_attr(host_side.ENTRY, True) if alone else mod[gvar]
         for name, made in _functions(func, gvar.name_hint, record).items():
             lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
-    if lowered:
-        mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
-        mod.update(tvm.IRModule(lowered))
+    return _updated(mod, lowered) if lowered else mod
+
+
+def _updated(mod: tvm.IRModule, functions: Mapping[Any, tirx.PrimFunc]) -> tvm.IRModule:
+    """The module with other functions in the place of its own."""
+    mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
+    mod.update(tvm.IRModule(dict(functions)))
     return mod
 
 

@@ -49,6 +49,8 @@ def _at_least_one(size: OpenSize) -> bool:
 
 def divides(divisor: AnySize, size: AnySize) -> bool:
     """Whether one divides the other; of open sizes whether it does whatever they are."""
+    if isinstance(divisor, int) and divisor == 0:
+        return isinstance(size, int) and size == 0
     rest = size % divisor
     return isinstance(rest, int) and rest == 0
 

@@ -259,7 +259,7 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> Kerne
         return record
     record.seconds = {"kept": time.perf_counter() - start}
     every = (record, *(variant.record for variant in record.variants))
-    read = [each for each in every if STAGES[-1].name not in each.products]
+    read = [each for each in every if each.refusal is None and STAGES[-1].name not in each.products]
     for each in read:
         _through(each, context, STAGES[-1:])
     if key is not None and read and not any(each.refusal for each in read):

@@ -10,6 +10,7 @@ import tvm
 import uir_tvm
 from onnx import TensorProto, helper
 from tvm import relax, te
+from uir_tvm.errors import ShapeError
 from uir_tvm.target.registry import TARGETS
 
 op = relax.op
@@ -83,3 +84,60 @@ def test_through_onnx() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     onnx.checker.check_model(model)
     assert uir_tvm.compile(model)(np.zeros((0, 4), "float32")).shape == (0, 4)
+
+
+def single(operator, *types: relax.TensorType) -> tvm.IRModule:
+    """One operator of Relax on inputs of these types."""
+    builder = relax.BlockBuilder()
+    given = [relax.Var(f"x{place}", type_) for place, type_ in enumerate(types)]
+    with builder.function("main", given):
+        with builder.dataflow():
+            output = builder.emit_output(operator(*given))
+        builder.emit_func_output(output)
+    return builder.get()
+
+
+NONE, IMAGE = relax.TensorType((0, 6), "float32"), relax.TensorType((2, 3, 0, 4), "float32")
+WEIGHTS, PLACES = relax.TensorType((5, 3, 3, 3), "float32"), relax.TensorType((3,), "int64")
+
+
+@pytest.mark.parametrize(
+    ("operator", "types", "want"),
+    [
+        (lambda x: op.sum(x, 0), (NONE,), np.zeros(6)),
+        (lambda x: op.mean(x, 0), (NONE,), np.full(6, np.nan)),
+        (lambda x: op.variance(x, 0), (NONE,), np.full(6, np.nan)),
+        (lambda x: op.max(x, 0), (NONE,), np.full(6, -np.inf)),
+        (lambda x, y: op.einsum([x, y], "ni,nj->ij"), (NONE, NONE), np.zeros((6, 6))),
+        (lambda x, w: op.nn.conv2d(x, w, padding=2), (IMAGE, WEIGHTS), np.zeros((2, 5, 2, 6))),
+    ],
+    ids=["sum", "mean", "variance", "max", "einsum", "conv2d"],
+)
+def test_what_is_computed_of_nothing(operator, types, want) -> None:
+    given = [np.ones([int(size) for size in type_.shape], "float32") for type_ in types]
+    np.testing.assert_array_equal(uir_tvm.compile(single(operator, *types))(*given), want)
+
+
+@pytest.mark.parametrize(
+    ("operator", "types"),
+    [
+        (lambda x: op.argmax(x, 0), (NONE,)),
+        (lambda x, places: op.take(x, places, 0), (NONE, PLACES)),
+        (lambda x: op.nn.max_pool2d(x, (2, 2), padding=1), (IMAGE,)),
+        (lambda x: op.image.resize2d(x, (4, 4), layout="NCHW"), (IMAGE,)),
+    ],
+    ids=["argmax", "take", "max_pool2d", "resize2d"],
+)
+def test_an_element_of_nothing_is_refused(operator, types) -> None:
+    with pytest.raises(ShapeError, match="of a tensor without elements has no result"):
+        uir_tvm.compile(single(operator, *types))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_kernel_that_sums_nothing(target: str) -> None:
+    """What a reduction begins with is its result, also where TVM's own lowering takes the kernel."""
+    x, axis = te.placeholder((0, 6), name="x"), te.reduce_axis((0, 0), name="r")
+    total = te.compute((6,), lambda j: te.sum(x[axis, j], axis=axis), "total")
+    program = uir_tvm.compile(te.create_prim_func([x, total]), target)
+    given = [np.full(each.shape, 7, each.dtype) for each in program.info.inputs]
+    np.testing.assert_array_equal(program(*given), np.zeros(6))

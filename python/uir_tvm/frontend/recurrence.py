@@ -20,6 +20,7 @@ from ..open_arithmetic import is_open
 from .main_rebuilder import MainRebuilder
 from .normalize import replace_main
 from .relax_view import dtype_of, op_name, shape_of
+from .rules.empty import reshape
 
 #: The name that a call has in Relax; nothing is registered under it.
 FUNCTION = "uir.recurrence"
@@ -122,12 +123,12 @@ def layer(
     emit = builder.emit
     steps, batch, inputs = shape_of(x) or ()
     wide, hidden = shape_of(direction.recurrent) or ()
-    flat = emit(relax.op.reshape(x, (steps * batch, inputs)))
+    flat = emit(reshape(x, (steps * batch, inputs)))
     product = emit(relax.op.matmul(flat, emit(relax.op.permute_dims(direction.weight))))
     bias, last = _biases(emit, recurrence, direction, hidden)
     if bias is not None:
         product = emit(relax.op.add(product, bias))
-    product = emit(relax.op.reshape(product, (steps, batch, wide)))
+    product = emit(reshape(product, (steps, batch, wide)))
     rest = direction.cell if recurrence.cell == "lstm" else last
     operands = [product, emit(relax.op.permute_dims(direction.recurrent)), direction.state]
     operands += [rest] if rest is not None else []
@@ -145,10 +146,12 @@ def layer(
         )
     )
     rows = emit(relax.TupleGetItem(found, 0)) if lstm else found
+    if isinstance(steps, int) and steps == 0:
+        return rows, direction.state, direction.cell
     end = 0 if recurrence.reverse else steps - 1
     within = is_open((steps,))
     state = emit(relax.op.strided_slice(rows, [0], [end], [end + 1], assume_inbound=within))
-    state = emit(relax.op.reshape(state, (batch, hidden)))
+    state = emit(reshape(state, (batch, hidden)))
     return rows, state, emit(relax.TupleGetItem(found, 1)) if lstm else None
 
 

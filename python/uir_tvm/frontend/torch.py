@@ -40,11 +40,12 @@ from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from .torch_control import StagedProgram, control_of, has_control, unrolled
-from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
+from .torch_converters import REFUSED, REMEDY, Converter, converter_map
 from .torch_decompositions import decomposed
 from .torch_found import PREFIX, convert_found, find_sizes, found_nodes, refused
 from .torch_graph import (
     CONSTANT_KINDS,
+    describe,
     drop_assertions,
     drop_constant_inputs,
     drop_constant_outputs,

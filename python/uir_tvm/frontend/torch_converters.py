@@ -22,7 +22,7 @@ from ..size_space import open_sizes
 from .relax_view import dtype_of, shape_of
 from .torch_affine import AFFINE
 from .torch_convolutions import CONVOLUTIONS
-from .torch_graph import arguments, target_name
+from .torch_graph import arguments, describe, target_name
 from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
 from .torch_quantized import NAME, convert_dequantize
 from .torch_recurrent import RECURRENT
@@ -381,10 +381,3 @@ def _size(size: Any) -> Any:
     """PyTorch's size; of a symbol, inside `reading_open_sizes`, ours."""
     space = open_sizes()
     return size if space is None or isinstance(size, int) else space.said(str(size.node.expr))
-
-
-def describe(node: fx.Node) -> str:
-    """A node with the line of the model's source that made it."""
-    trace = [line for line in str(node.meta.get("stack_trace") or "").splitlines() if line.strip(" ^~")]
-    source = f", from: {trace[-1].strip()}" if trace else ""
-    return f"node {node.name} = {target_name(node)}{source}"

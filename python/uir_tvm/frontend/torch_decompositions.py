@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from torch.export.decomp_utils import CustomDecompTable
 from ..errors import FrontendError, UirError, first_line
 from .torch_arithmetic import ARITHMETIC, NARROW
 from .torch_functions import FUNCTIONS
+from .torch_graph import describe, empty_operators
 from .torch_indexing import INDEXING
 from .torch_packed_weights import weight_operators
 from .torch_pools import POOLS
@@ -227,7 +229,7 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     """
     try:
         layers = kept(program)
-        whole = [*layers, *weight_operators(program)]
+        whole = [*layers, *weight_operators(program), *empty_operators(program)]
         with warnings.catch_warnings(), of_any_length(layers):
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
 
@@ -240,5 +242,13 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises
         raise FrontendError(
             f"PyTorch cannot take the program's operators apart: {first_line(error)}",
+            where=_where(error, program),
             remedy="call run_decompositions() on the exported program and follow its message",
         ) from error
+
+
+def _where(error: Exception, program: ExportedProgram) -> str:
+    """The node at which PyTorch failed, of which it says a line; empty where it does not."""
+    said = re.search(r"^While executing %(\w+)", str(error), re.MULTILINE)
+    nodes = [node for node in program.graph.nodes if said is not None and node.name == said.group(1)]
+    return describe(nodes[0]) if nodes else ""

@@ -18,8 +18,7 @@ from tvm import tirx
 from ..errors import FrontendError, ShapeError
 from ..size_space import SizeSpace
 from ..symbolic_shapes import Range
-from .torch_converters import describe
-from .torch_graph import target_name
+from .torch_graph import describe, target_name
 from .torch_opaque import obstacle, opaque, operator_of
 
 #: Begins the names of such operators in a program.

@@ -46,6 +46,13 @@ def target_name(node: fx.Node) -> str:
     return getattr(node.target, "__name__", str(node.target))
 
 
+def describe(node: fx.Node) -> str:
+    """A node with the line of the model's source that made it."""
+    trace = [line for line in str(node.meta.get("stack_trace") or "").splitlines() if line.strip(" ^~")]
+    source = f", from: {trace[-1].strip()}" if trace else ""
+    return f"node {node.name} = {target_name(node)}{source}"
+
+
 def arguments(node: fx.Node, *names: str) -> dict[str, Any]:
     """The arguments of a call by name, those that are given by place included."""
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
@@ -144,10 +151,26 @@ def drop_empty(program: ExportedProgram) -> None:
 
 def is_empty(node: Any) -> bool:
     """Whether a node is a tensor without elements."""
-    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return isinstance(node, fx.Node) and _has_no_elements(node.meta.get("val"))
+
+
+def _has_no_elements(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and any(
         isinstance(size, int) and size == 0 for size in value.shape
     )
+
+
+def empty_operators(program: ExportedProgram) -> list[Any]:
+    """The operators of a program all of whose results have no elements: nothing is known by their parts."""
+    every: dict[Any, bool] = {}
+    for node in program.graph.nodes:
+        if not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        value = node.meta.get("val")
+        results = value if isinstance(value, list | tuple) else [value]
+        none = bool(results) and all(map(_has_no_elements, results))
+        every[node.target] = none and every.get(node.target, True)
+    return [target for target, none in every.items() if none]
 
 
 def fold_constants(program: ExportedProgram) -> None:

@@ -16,6 +16,7 @@ from tvm import relax
 
 from .recurrence import Direction, Recurrence, layer
 from .relax_view import shape_of
+from .rules.empty import reshape
 from .torch_graph import arguments
 
 aten = torch.ops.aten
@@ -68,7 +69,13 @@ def of_any_length(chosen: Sequence[Any] | None = None) -> Iterator[None]:
 
 
 def _shapes(x: Tensor, states: Any, *given: Any) -> tuple[Tensor, ...]:
-    """Tensors like the results of a recurrent operator: its rows, and its last states."""
+    """Tensors like the results of a recurrent operator: its rows, and its last states.
+
+    Without steps there are no last states: PyTorch refuses that.
+    """
+    steps = x.shape[1 if given[NAMES.index("batch_first") - 2] else 0]
+    if isinstance(steps, int) and steps == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     starts = states if isinstance(states, list | tuple) else [states]
     sides = 2 if given[NAMES.index("bidirectional") - 2] else 1
     return x.new_empty([*x.shape[:-1], starts[0].shape[-1] * sides]), *map(torch.empty_like, starts)
@@ -110,7 +117,7 @@ def convert(cell: str, node: fx.Node, importer: Any) -> Any:
         rows, *ends = layer(importer.block_builder, x, Recurrence(cell, side == 1), direction)
         for last, end in zip(lasts, ends, strict=False):
             batch, hidden = shape_of(end) or ()
-            last.append(emit(relax.op.reshape(end, (1, batch, hidden))))
+            last.append(emit(reshape(end, (1, batch, hidden))))
         both = [rows] if side == 0 else [*both, rows]
         if side == sides - 1:
             x = emit(relax.op.concat(both, 2)) if sides == 2 else rows
@@ -124,7 +131,7 @@ def _row(emit: Any, value: Any, number: int) -> Any:
     """The matrix at one place of the first axis."""
     _, batch, hidden = shape_of(value) or ()
     part = emit(relax.op.strided_slice(value, [0], [number], [number + 1]))
-    return emit(relax.op.reshape(part, (batch, hidden)))
+    return emit(reshape(part, (batch, hidden)))
 
 
 RECURRENT: dict[str, Callable[[fx.Node, Any], Any]] = {

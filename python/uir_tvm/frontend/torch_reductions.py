@@ -89,6 +89,9 @@ def logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
     axes = _axes(x, dim)
     if not x.dim():
         return wide.to(x.dtype) if x.is_floating_point() else wide
+    if not x.numel():  # nothing has no maximum
+        result = torch.log(wide.sum(axes, keepdim))
+        return result.to(x.dtype) if x.is_floating_point() else result
     peak = wide.amax(axes, True)
     peak = torch.where(torch.isinf(peak), torch.zeros_like(peak), peak)
     result = torch.log(torch.exp(wide - peak).sum(axes, keepdim))

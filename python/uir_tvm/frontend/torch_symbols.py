@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exported programs with symbolic sizes: what is open, and the program for numbers in the symbols' place.
 
-The program is not exported again. Its graph is walked once with tensors that have no numbers (PyTorch's
-`FakeTensor`): what computes sizes is folded, assertions on sizes are decided, and every node gets the shape
-that it has for these sizes. What comes out is what an export without symbols gives.
+The program is not exported again (`torch_bound`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -23,20 +20,19 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ConstantArgument,
-    ExportGraphSignature,
     InputKind,
     SymIntArgument,
     TensorArgument,
 )
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from ..errors import FrontendError, OpenSizeError, SizeError, first_line
+from ..errors import FrontendError, OpenSizeError
 from ..saved_sizes import readable
 from ..size_space import SizeSpace
-from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
-from .torch_converters import describe
+from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes
+from .torch_bound import SYMBOLIC, Binder, broken_assertion, number_of, refused_sizes, with_numbers
 from .torch_found import environment_of, found_nodes, refused
-from .torch_graph import ASSERTIONS, target_name
+from .torch_graph import target_name
 from .torch_guards import Said, SaidTensor, guard_texts
 from .torch_known_sizes import known
 
@@ -55,8 +51,6 @@ _COMPARED: dict[Any, Callable[[Any, Any], bool]] = {
     sympy.Gt: operator.gt,
     sympy.Ge: operator.ge,
 }
-#: What a value that is no tensor may be.
-SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def is_open(program: ExportedProgram) -> bool:
@@ -206,11 +200,11 @@ class OpenProgram:
         """
         numbers = {symbol: sizes[name] for symbol, name in self._names.items()}
         mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
-        with _refused_sizes(sizes):
+        with refused_sizes(sizes):
             if self._guards is not None:
                 placeholders = self.program.graph.find_nodes(op="placeholder")
                 values = {
-                    node.name: _with_numbers(node.meta.get("val"), numbers, mode) for node in placeholders
+                    node.name: with_numbers(node.meta.get("val"), numbers, mode) for node in placeholders
                 }
                 self._guards(*self._guarded(values))
         for node in self.program.graph.nodes:
@@ -218,8 +212,8 @@ class OpenProgram:
                 asserted = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
                 if not self._is_known(asserted):
                     continue  # of what the model finds: the range that PyTorch draws from it is checked then
-                if not _number(asserted, numbers):
-                    raise _asserted(node, node.args, sizes)
+                if not number_of(asserted, numbers):
+                    raise broken_assertion(node, node.args, sizes)
 
     def asserted(self) -> tuple[str, ...]:
         """What `check` asks, as conditions that `uir_tvm.saved_sizes.holds` reads.
@@ -274,13 +268,13 @@ class OpenProgram:
         numbers = {symbol: sizes[name] for symbol, name in self._names.items()}
         mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
         values = {
-            node.name: _with_numbers(node.meta.get("val"), numbers, mode)
+            node.name: with_numbers(node.meta.get("val"), numbers, mode)
             for node in self.program.graph.find_nodes(op="placeholder")
         }
-        with _refused_sizes(sizes):
+        with refused_sizes(sizes):
             if self._guards is not None:
                 self._guards(*self._guarded(values))
-        return _Binder(self.program, values, sizes, mode).program()
+        return Binder(self.program, values, sizes, mode).program()
 
     def _guarded(self, values: Mapping[str, Any]) -> Iterator[Any]:
         """What the guards are asked about: the user's inputs, constants included."""
@@ -293,32 +287,6 @@ class OpenProgram:
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     """An expression of PyTorch's with other names."""
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), text)
-
-
-@contextlib.contextmanager
-def _refused_sizes(sizes: Sizes, where: Callable[[], str] = str) -> Iterator[None]:
-    """What PyTorch says of sizes that it does not take, as an error."""
-    try:
-        yield
-    except SizeError:
-        raise
-    except Exception as error:  # whatever operators of PyTorch raise
-        raise SizeError(
-            f"The model cannot be computed with {sizes_text(sizes)}.",
-            where=where(),
-            need=first_line(error).removeprefix("Guard failed: "),
-            remedy="pass sizes that fit, or export the model with example inputs of these sizes",
-        ) from error
-
-
-def _asserted(node: fx.Node, args: Sequence[Any], sizes: Sizes) -> SizeError:
-    """The error of an assertion that does not hold."""
-    return SizeError(
-        f"The model does not take {sizes_text(sizes)}.",
-        where=describe(node),
-        need=str(args[1]) if len(args) > 1 else "what the model asserts of its sizes",
-        remedy="pass other sizes",
-    )
 
 
 def _names(inputs: Mapping[str, Any]) -> tuple[dict[Any, str], set[str]]:
@@ -359,118 +327,3 @@ def range_of(ends: Any, given: bool) -> Range:
     low, high = (int(end) if isinstance(end, sympy.Integer) else None for end in (ends.lower, ends.upper))
     least = 0 if low is None or (low <= TRACED and not given) else low
     return least, None if high is None or high >= UNLIMITED else high
-
-
-def _number(value: Any, numbers: Mapping[Any, int]) -> Any:
-    if not isinstance(value, SYMBOLIC):
-        return value
-    known = value.node.expr.subs(numbers) if isinstance(value.node.expr, sympy.Basic) else value.node.expr
-    return int(known) if isinstance(value, torch.SymInt) else bool(known)
-
-
-def _with_numbers(value: Any, numbers: Mapping[Any, int], mode: FakeTensorMode) -> Any:
-    """An input's value, with numbers in the place of symbols."""
-    if not isinstance(value, torch.Tensor):
-        return _number(value, numbers)
-    shape = [_number(size, numbers) for size in value.shape]
-    stride = [_number(step, numbers) for step in value.stride()]
-    with mode:
-        return torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
-
-
-class _Binder:
-    """One walk over a program's graph.
-
-    Parameters
-    ----------
-    program : ExportedProgram
-    inputs : mapping of str to Any
-        A tensor without symbols, or a number, for each placeholder.
-    sizes : Sizes
-        For messages.
-    mode : FakeTensorMode
-        That of the tensors: a new one, which knows nothing of symbols.
-    """
-
-    def __init__(
-        self, program: ExportedProgram, inputs: Mapping[str, Any], sizes: Sizes, mode: FakeTensorMode
-    ) -> None:
-        self._old, self._inputs, self._sizes, self._mode = program, inputs, sizes, mode
-        self._graph = fx.Graph()
-        #: Node of the old graph -> its value, and what stands for it in the new graph: a node or a number.
-        self._values: dict[fx.Node, Any] = {}
-        self._nodes: dict[fx.Node, Any] = {}
-
-    def program(self) -> ExportedProgram:
-        """The program without symbols."""
-        old = self._old
-        with self._mode, torch.no_grad():
-            for node in old.graph.nodes:
-                getattr(self, f"_{node.op}")(node)
-        module = fx.GraphModule(old.graph_module, self._graph)
-        module.meta.update(old.graph_module.meta)
-        return ExportedProgram(
-            root=module,
-            graph=module.graph,
-            graph_signature=self._signature(),
-            state_dict=dict(old.state_dict),
-            range_constraints={},
-            module_call_graph=list(old.module_call_graph),
-            example_inputs=None,
-            constants=dict(old.constants),  # the import adds to them what it folds
-            verifiers=old.verifiers,
-        )
-
-    def _signature(self) -> ExportGraphSignature:
-        """Numbers among inputs and outputs are constants now."""
-        old = self._old.graph_signature
-        inputs, outputs = [copy.copy(spec) for spec in old.input_specs], []
-        for spec in inputs:
-            if isinstance(spec.arg, SymIntArgument):
-                spec.arg = ConstantArgument(name=spec.arg.name, value=self._inputs[spec.arg.name])
-        (output,) = self._old.graph.find_nodes(op="output")
-        for spec, result in zip(old.output_specs, output.args[0], strict=True):
-            spec = copy.copy(spec)
-            if isinstance(result, fx.Node) and not isinstance(self._nodes[result], fx.Node):
-                spec.arg = ConstantArgument(name=spec.arg.name, value=self._nodes[result])
-            outputs.append(spec)
-        return ExportGraphSignature(input_specs=inputs, output_specs=outputs)
-
-    def _placeholder(self, node: fx.Node) -> None:
-        value = self._inputs[node.name]
-        made = self._graph.placeholder(str(node.target))
-        made.name = node.name
-        made.meta = {**node.meta, "val": value}
-        self._values[node] = value
-        self._nodes[node] = value if isinstance(node.meta.get("val"), SYMBOLIC) else made
-
-    def _get_attr(self, node: fx.Node) -> None:
-        value: Any = self._old.graph_module
-        for part in str(node.target).split("."):
-            value = getattr(value, part)
-        self._values[node], self._nodes[node] = value, self._copied(node)
-
-    def _call_function(self, node: fx.Node) -> None:
-        args, kwargs = fx.map_arg((node.args, node.kwargs), self._values.__getitem__)
-        name = target_name(node)
-        if name in ASSERTIONS:
-            if name.startswith("_assert_scalar") and args[0] in (False, 0):
-                raise _asserted(node, args, self._sizes)
-            return
-        with _refused_sizes(self._sizes, lambda: describe(node)):
-            value = node.target(*args, **kwargs)  # type: ignore[operator]
-        self._values[node] = value
-        if isinstance(value, int | float | bool):
-            self._nodes[node] = value
-        else:
-            self._nodes[node] = self._copied(node)
-            self._nodes[node].meta["val"] = value
-
-    def _output(self, node: fx.Node) -> None:
-        self._copied(node).meta.pop("val", None)  # programs of files have it
-
-    def _copied(self, node: fx.Node) -> fx.Node:
-        args, kwargs = fx.map_arg((node.args, node.kwargs), self._nodes.__getitem__)
-        made = self._graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
-        made.meta = dict(node.meta)
-        return made

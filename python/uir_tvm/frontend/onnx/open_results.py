@@ -15,14 +15,28 @@ from .known import Known, VersionedNode, attributes_of
 Rule = Callable[[VersionedNode, Sequence[AnySize], Sequence[AnySize]], Sequence[AnySize]]
 
 
-def _reshaped(step: VersionedNode, shape: Sequence[AnySize], target: Sequence[AnySize]) -> Sequence[AnySize]:
-    """Reshape: 0 is the operand's size, -1 what is left."""
+def reshaped(step: VersionedNode, shape: Sequence[AnySize], target: Sequence[AnySize]) -> Sequence[AnySize]:
+    """Reshape: 0 is the operand's size, -1 what is left.
+
+    Raises
+    ------
+    ArithmeticError
+        The elements do not fill such a shape, or any number would do for -1.
+    """
     attributes = attributes_of(step)
     copies = not attributes.get("allowzero", 0)
+    if copies and any(size == 0 for size in target[len(shape) :]):
+        raise ArithmeticError(f"an operand of rank {len(shape)} has no size for the 0 in {list(target)}")
     sizes = [shape[axis] if size == 0 and copies else size for axis, size in enumerate(target)]
     known = math.prod(size for size in sizes if size != -1)
     total = math.prod(shape)
     if any(size == -1 for size in sizes):
+        if known == 0:  # what is copied says nothing of what is left
+            copied = {axis for axis, size in enumerate(target) if size == 0 and copies}
+            known = math.prod(size for axis, size in enumerate(sizes) if size != -1 and axis not in copied)
+            total = math.prod(size for axis, size in enumerate(shape) if axis not in copied)
+        if known == 0:
+            raise ArithmeticError(f"of no elements any size would do for the -1 in {list(target)}")
         left, rest = divmod(total, known)
         if rest != 0:
             raise ArithmeticError(f"{total} elements are no multiple of {known}")
@@ -48,7 +62,7 @@ def _flattened(step: VersionedNode, shape: Sequence[AnySize], target: Sequence[A
 RULES: dict[str, tuple[Rule, bool]] = {
     "Expand": (_expanded, True),
     "Flatten": (_flattened, False),
-    "Reshape": (_reshaped, True),
+    "Reshape": (reshaped, True),
 }
 
 

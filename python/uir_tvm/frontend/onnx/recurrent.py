@@ -251,7 +251,7 @@ def recurrent(step: VersionedNode, simplifier: Simplifier) -> bool:
         product = cells.op("Reshape", product, cells.numbers(length, batch, kind.gates * hidden))
         reverse = _is_reverse(cells, number)
         found, h, c = _steps(cells, kind, d, product, length, hidden, reverse)
-        rows.append(_stack(cells, found, 0))
+        rows.append(_stack(cells, found, 0) if found else cells.zeros(0, batch, hidden))
         hiddens.append(h)
         cell_states.append(c)
     _results(cells, rows, [hiddens, cell_states], batch_first)

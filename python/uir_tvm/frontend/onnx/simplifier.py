@@ -216,6 +216,9 @@ class Simplifier:
         self._decide(step)
         known.infer(step, self.opsets, self.ir_version)
         infer_open(step, known)
+        results = [name for name in node.output if name]
+        if results and all(self._nothing(name) for name in results):
+            return
         packed = KEPT_PACKED.get(node.op_type)
         if packed is not None and packed(step, self):
             return
@@ -258,9 +261,16 @@ class Simplifier:
         self.makers.update({name: step for name in step.node.output if name})
         self.cuts.made += (name for name in step.node.output if name)
         for name in step.node.output:
-            if name and self.known.size(name) == 0:
-                dtype = helper.tensor_dtype_to_np_dtype(self.known.element(name))
-                self.known.add_array(name, np.empty(self.known.shape(name) or (0,), dtype))
+            if name:
+                self._nothing(name)
+
+    def _nothing(self, name: str) -> bool:
+        """Know a value that has no elements; whether it is one."""
+        if self.known.size(name) != 0 or not self.known.element(name):
+            return False
+        dtype = helper.tensor_dtype_to_np_dtype(self.known.element(name))
+        self.known.add_array(name, np.empty(self.known.shape(name) or (0,), dtype))
+        return True
 
     def _computes(self, step: VersionedNode) -> bool:
         """Whether ONNX's reference implementation stands in for the converter that a node lacks."""

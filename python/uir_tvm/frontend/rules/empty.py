@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
+from math import nan, prod
+from typing import Any
 
 import tvm
 from tvm import relax
 
+from ...errors import ShapeError
 from ..relax_view import dtype_of, integers, op_name, shape_of
 
 
@@ -35,6 +37,13 @@ def is_empty(expr: tvm.ir.Expr) -> bool:
     return shape is not None and 0 in shape
 
 
+def reshape(expr: tvm.ir.Expr, shape: Sequence[Any]) -> tvm.ir.Expr:
+    """A tensor in another shape; Relax's own reshape takes a size of 0 for that of the operand's axis."""
+    if any(isinstance(size, int) and size == 0 for size in shape):
+        return constant(tuple(shape), dtype_of(expr))
+    return relax.op.reshape(expr, tuple(shape))
+
+
 def without_empty(call: tvm.ir.Call) -> tvm.ir.Expr | None:
     """A call some of whose operands have no elements, by what remains of it; None where nothing is known.
 
@@ -55,9 +64,40 @@ def _concat(call: tvm.ir.Call) -> tvm.ir.Expr | None:
     return kept[0] if len(kept) == 1 else relax.op.concat(kept, int(call.attrs.axis or 0))
 
 
-def _matmul(call: tvm.ir.Call) -> tvm.ir.Expr | None:
+def _zero(call: tvm.ir.Call) -> tvm.ir.Expr | None:
     """A sum of no products is zero."""
-    return _full(call, 0) if is_empty(call.args[0]) else None
+    return _full(call, 0) if _takes_nothing(call) else None
+
+
+def _nan(call: tvm.ir.Call) -> tvm.ir.Expr | None:
+    """Sums over no elements, divided by their number."""
+    return _full(call, nan) if _takes_nothing(call) else None
+
+
+def _refused(call: tvm.ir.Call) -> tvm.ir.Expr | None:
+    """An element is asked for, and there is none.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if not is_empty(call.args[0]):
+        return None
+    raise ShapeError(
+        f"{op_name(call)} of a tensor without elements has no result.",
+        where=f"{list(shape_of(call.args[0]) or ())} -> {list(shape_of(call) or ())}",
+        need="at least one element to choose among",
+        remedy="pass sizes other than 0, or leave the operator out where there is nothing",
+    )
+
+
+def _takes_nothing(call: tvm.ir.Call) -> bool:
+    """Whether an operand, or a member of one that is a tuple, has no elements."""
+    return any(
+        is_empty(part)
+        for arg in call.args
+        for part in (arg.fields if isinstance(arg, tvm.ir.Tuple) else [arg])
+    )
 
 
 def _pad(call: tvm.ir.Call) -> tvm.ir.Expr | None:
@@ -79,9 +119,15 @@ def _full(call: tvm.ir.Call, value: float) -> tvm.ir.Expr:
     return relax.op.full(shape, relax.const(value, dtype), dtype)
 
 
+_POOLS = ("max", "avg", "adaptive_avg")
 _RULES: dict[str, Callable[[tvm.ir.Call], tvm.ir.Expr | None]] = {
     "concat": _concat,
-    "matmul": _matmul,
     "nn.pad": _pad,
+    **dict.fromkeys(("matmul", "einsum", "nn.attention", "nn.attention_bias"), _zero),
+    **dict.fromkeys((f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")), _zero),
+    **dict.fromkeys(("mean", "variance", "std"), _nan),
+    **dict.fromkeys(("argmax", "argmin", "median", "take", "gather_elements", "gather_nd"), _refused),
+    **dict.fromkeys((f"nn.{kind}_pool{rank}d" for rank in (1, 2, 3) for kind in _POOLS), _refused),
+    **dict.fromkeys(("image.resize2d", "image.resize3d", "image.grid_sample"), _refused),
     **dict.fromkeys(("index_put", "scatter_elements", "scatter_nd", "slice_scatter"), _unchanged),
 }

@@ -9,10 +9,13 @@ import numpy as np
 from onnx import numpy_helper
 from tvm import relax
 
+from ....errors import ShapeError
 from ....open_arithmetic import is_open
 from ....open_size import AnySize, OpenSize
 from ...open_expressions import expressions
 from ...relax_view import shape_of
+from ...rules.empty import reshape
+from ..open_results import reshaped
 from .node import OnnxNode
 
 #: Operands that are read as numbers beside those that always decide.
@@ -21,12 +24,26 @@ READ: dict[str, tuple[int, ...]] = {"Gather": (1,)}
 ENDLESS = 2**31 - 1
 
 
-def reshaped(node: OnnxNode) -> list[Any] | None:
+def view(node: OnnxNode) -> list[Any] | None:
     """Reshape, Squeeze, Unsqueeze, Flatten: the elements in their order, in the inferred shape."""
     shape, _ = node.result()
-    if shape is None:
-        return None
-    return [relax.op.reshape(node.input(0), expressions(shape))]
+    target = node.constant(1) if node.step.node.op_type == "Reshape" else None
+    if target is not None and not is_open((*node.shape(), *target.tolist())):
+        shape = _filled(node, target.tolist())
+    return None if shape is None else [reshape(node.input(0), expressions(shape))]
+
+
+def _filled(node: OnnxNode, target: list[int]) -> tuple[int, ...]:
+    """The shape of a Reshape; ShapeError where the operand's elements do not fill it."""
+    try:
+        return tuple(int(size) for size in reshaped(node.step, node.shape(), target))
+    except ArithmeticError as error:
+        raise ShapeError(
+            f"Reshape cannot give {list(node.shape())} the shape {target}.",
+            where=node.step.text,
+            need=str(error),
+            remedy="pass sizes that fit",
+        ) from error
 
 
 def expand(node: OnnxNode) -> list[Any] | None:
@@ -183,7 +200,7 @@ def gather(node: OnnxNode) -> list[Any] | None:
 
 
 SIZED = {
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten"), reshaped),
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten"), view),
     "ConstantOfShape": constant_of_shape,
     "Expand": expand,
     "Gather": gather,
