@@ -63,6 +63,19 @@ def test_a_model_that_is_compiled_at_the_call(tmp_path: pathlib.Path) -> None:
         assert result.exit_code == code and remedy in result.output, result.output
 
 
+def test_a_model_that_serves_all_sizes(tmp_path: pathlib.Path) -> None:
+    """It compiles as it is: sizes are named, with the places of operators and the program's conditions."""
+    text = "g (float[n,4] x, float[n,4] z) => (float[n,4] y) { s = Add(x, z)  y = Softmax<axis=-1>(s) }"
+    onnx.save(onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 18]>' + text), tmp_path / "m.onnx")
+    result = CliRunner().invoke(main, ["check", str(tmp_path / "m.onnx"), "--json"])
+    data = json.loads(result.output)
+    assert result.exit_code == 0 and data["compiles"] and data["error"] is None
+    assert data["counts"] == {"igraph": 1} and data["symbols"] == {"n": "at least 0"}
+    assert data["inputs"] == ["x: float32[n, 4]", "z: float32[n, 4]"] and data["conditions"] == ["1 <= n"]
+    told = CliRunner().invoke(main, ["check", str(tmp_path / "m.onnx")]).output
+    assert "open sizes: n at least 0" in told and "for all sizes with 1 <= n" in told
+
+
 def test_state_is_listed_before_and_after_compiling(tmp_path: pathlib.Path) -> None:
     text = "g (float[4] x, float[4] past) => (float[4] y, float[4] present)"
     text += " { present = Add(x, past) y = Exp(present) }"

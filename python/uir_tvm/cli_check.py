@@ -57,10 +57,11 @@ def check_command(
     """Say where each part of MODEL would run, before anything is compiled.
 
     The places: igraph (a kernel of ours), library (the target's), tvm (TVM's own lowering, on the host),
-    torch (PyTorch, at run time, for an operator without a converter), call (open sizes or values: Python
-    compiles it at the call, a file needs --size, --shape or --value), and refused. MODEL is as of
-    `uir compile`. The exit code is that of the error which `uir compile` would end with, 9 for an operator
-    without a converter (unless --allow-torch); 0 where the model compiles.
+    torch (PyTorch, at run time, for an operator without a converter), call (compiled at the call, for its
+    sizes or values: a kernel of a model that serves all sizes, or a model of which a file needs --size,
+    --shape or --value), and refused. MODEL is as of `uir compile`; the sizes that it leaves open are listed,
+    with what `--size` calls them. The exit code is that of the error which `uir compile` would end with, 9
+    for an operator without a converter (unless --allow-torch); 0 where the model compiles.
 
     \b
     uir check model.onnx
@@ -94,6 +95,9 @@ def check_command(
             OUT.print("inputs: " + "; ".join(data["inputs"]), markup=False, highlight=False)
             said = ", ".join(f"{name} {what}" for name, what in data["symbols"].items())
             OUT.print(f"open sizes: {said}", markup=False, highlight=False)
+        if data["conditions"]:
+            said = " and ".join(data["conditions"])
+            OUT.print(f"for all sizes with {said}", markup=False, highlight=False, soft_wrap=True)
         for row in data["rows"]:
             if row["place"] == "torch":
                 text = f"{row['operators']}: {row['remedy']}"

@@ -136,12 +136,14 @@ def print_specialized(report: dict[str, Any]) -> None:
     for program in report["programs"]:
         if "compiled_by_shape" in program:
             continue
-        later = program["kernels_by_sizes"]
+        later, told = program["kernels_by_sizes"], " and ".join(program["conditions"])
         text = (
-            f"for all sizes with {' and '.join(program['conditions'])}: "
+            f"for all sizes{' with ' * bool(told)}{told}: "
             f"{program['kernels_for_all_sizes']} kernels, {program['library']} library operators"
         )
         OUT.print(text, markup=False, highlight=False)
+        if program["found"]:
+            OUT.print(f"  it finds the sizes {', '.join(program['found'])} while it runs", markup=False)
         figures = program.get("figures") or {}
         for key, what in (("bytes", "bytes moved"), ("library_operations", "operations of the library")):
             if figures.get(key):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,9 +19,12 @@ from .errors import (
     first_line,
 )
 from .frontend.named_state import Pairs
+from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
 from .options import DEFAULT_TARGET, CompileOptions
+from .runtime.open_programs import symbolic_programs
+from .runtime.symbolic_programs import SymbolicProgram
 from .state_spec import StateSpec, rows_of
 from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
@@ -85,6 +88,10 @@ class Support:
         What a compilation would raise, or, for a model that is compiled at the call, what a file of it lacks.
     state : tuple of StateSpec
         What calls would leave changed for the next one, and whether it is written in place.
+    opened : OpenSignature, optional
+        The inputs of a model that leaves sizes open, and is compiled once for all of them.
+    conditions : tuple of str
+        Of these sizes, where one program serves; others get one of their own.
     """
 
     model: str
@@ -92,12 +99,14 @@ class Support:
     rows: tuple[SupportRow, ...]
     error: UirError | None = attrs.field(default=None, eq=False)
     state: tuple[StateSpec, ...] = ()
+    opened: OpenSignature | None = attrs.field(default=None, eq=False)
+    conditions: tuple[str, ...] = ()
 
     @property
     def signature(self) -> OpenSignature | None:
         """The inputs of a model that leaves sizes open, with its symbols; None of others."""
         opened = getattr(self.error, "model", None)
-        return None if opened is None else opened.signature
+        return self.opened if opened is None else opened.signature
 
     def __bool__(self) -> bool:
         return self.error is None or "call" in self.counts
@@ -119,6 +128,7 @@ class Support:
             "inputs": [str(each) for each in self.signature.inputs] if self.signature else [],
             "state": rows_of(self.state),
             "symbols": self.signature.described() if self.signature else {},
+            "conditions": list(self.conditions),
             "error": self.error.to_json() if self.error is not None else None,
         }
 
@@ -170,9 +180,48 @@ def supports(
         mod = import_model(model, shapes, values, door, sizes)
         rows, kept = _rows(mod, spec.target, options)
     except UirError as error:
-        return Support(label, spec.name, _refusals(error), error)
+        model = error.model if isinstance(error, AT_THE_CALL) else None
+        found = _for_all_sizes(model, spec.target, options, state)
+        if found is None:
+            return Support(label, spec.name, _refusals(error), error)
+        assert model is not None
+        conditions = tuple(found.to_json()["conditions"])
+        made = _sorted(_open_rows(found))
+        return Support(label, spec.name, made, opened=model.signature, conditions=conditions)
+    return Support(label, spec.name, _sorted(rows), state=kept)
+
+
+def _sorted(rows: Iterable[SupportRow]) -> tuple[SupportRow, ...]:
     order = list(PLACES)[::-1]
-    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))), state=kept)
+    return tuple(sorted(rows, key=lambda row: order.index(row.place)))
+
+
+def _for_all_sizes(
+    opened: OpenModel | None, target: tvm.target.Target, options: CompileOptions, state: Pairs | None
+) -> SymbolicProgram | None:
+    """The program of a model that leaves sizes open; None where shapes are compiled one by one."""
+    if opened is None or opened.symbolic is None or state:
+        return None
+    found = symbolic_programs(target, options).first(opened)
+    return None if found is None else found.program  # type: ignore[no-any-return]
+
+
+def _open_rows(program: SymbolicProgram) -> list[SupportRow]:
+    """Where the operators of a program for all sizes run."""
+    assert program.whole is not None
+    graph, records = program.whole.graph, program.whole.kernels.records
+    later: dict[tuple[str, str], int] = {}
+    for node in graph.specialized_ops:
+        key = " + ".join(node.ops), node.reason
+        later[key] = later.get(key, 0) + 1
+    rows = _outside(graph)
+    rows += [SupportRow(ops, "call", count, reason=reason) for (ops, reason), count in later.items()]
+    operators, counts = _operators(graph), _counts(graph.custom_ops)
+    for name in graph.kernels:
+        fallback = records[name].fallback if name in records else "TVM's own lowering takes any size"
+        place = "tvm" if fallback else "igraph"
+        rows.append(SupportRow(" + ".join(operators[name]), place, counts[name], name, fallback))
+    return rows
 
 
 def _refusals(error: UirError) -> tuple[SupportRow, ...]:
@@ -207,6 +256,13 @@ def _rows(
         precision=options.precision,
         activation=options.activation,
     )
+    rows = _outside(graph)
+    rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
+    return rows, tuple(spec for _, spec in graph.state)
+
+
+def _outside(graph: KernelGraph) -> list[SupportRow]:
+    """What the library and PyTorch compute."""
     calls: dict[tuple[str, str], int] = {}
     for node in graph.library_ops:
         key = " + ".join(node.ops), node.function
@@ -218,8 +274,7 @@ def _rows(
         SupportRow(row["operator"], "torch", row["count"], reason=row["reason"], remedy=REMEDY)
         for row in graph.summary()["opaque"]
     ]
-    rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
-    return rows, tuple(spec for _, spec in graph.state)
+    return rows
 
 
 def _operators(graph: KernelGraph) -> dict[str, tuple[str, ...]]:

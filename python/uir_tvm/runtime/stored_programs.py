@@ -114,6 +114,7 @@ class StoredProgram:
         ]
         return {
             "conditions": list(self.conditions),
+            "found": list(self.executable.info.graph.get("found", ())),
             "groups": self.counts["groups"],
             "shapes": self.uses,
             "kernels_for_all_sizes": self.counts["kernels_for_all_sizes"],

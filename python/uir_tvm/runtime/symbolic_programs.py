@@ -112,6 +112,7 @@ class SymbolicProgram:
             for call in self.whole.kernels.calls.values()
         ]
         return row | {
+            "found": list(self.space.found),
             "kernels_for_all_sizes": len(graph.kernels),
             "library": len(graph.library_ops),
             "kernels_by_sizes": later,
