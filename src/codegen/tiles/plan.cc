@@ -14,6 +14,7 @@
 #include "base/rounding.h"
 #include "codegen/attributes.h"
 #include "codegen/error.h"
+#include "codegen/tiles/later_reads.h"
 
 namespace uir::codegen::tiles {
 
@@ -152,7 +153,10 @@ void Plan::FindLives() {
 }
 
 void Plan::FindSpared() {
-  for (const auto& [name, uses] : ByPointer(uses_)) spares_[name] = HoldsBesideBoxes(uses);
+  const Scope scope = ScopeOf(graph_);
+  for (const auto& [name, uses] : ByPointer(uses_)) {
+    spares_[name] = HoldsBesideBoxes(uses) && !LaterReadsKeepInside(uses, scope);
+  }
 }
 
 /*
