@@ -44,7 +44,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of
+from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of, spread_rows
 from uir_tvm.schedules.demo import from_relax
 
 #: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
@@ -136,20 +136,8 @@ def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, t
     assert row_loops_of(root, rows) is not None
     r = rows_per_tile(elements, row, c)
     if space_of(hw).even:
-        r = _spread(r, row, rows * math.ceil(cols / c), busy_units(hw))
+        r = spread_rows(r, row, rows * math.ceil(cols / c), busy_units(hw), WORTH_SPREADING)
     return rows, (r, c)
-
-
-def _spread(r: int, row: int, rows: int, units: int) -> int:
-    """Rows of a tile: at most ``r``, fewer where the unit with most of them has much less to do then."""
-
-    def longest(each: int) -> int:
-        return math.ceil(rows // each / units) * each
-
-    for fewer in range(r - 1, 0, -1):
-        if row % fewer == 0 and longest(fewer) < WORTH_SPREADING * longest(r):
-            r = fewer
-    return r
 
 
 def _band(block: BlockInfo, hw: HardwareModel) -> int | None:

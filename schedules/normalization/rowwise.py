@@ -26,7 +26,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-from uir_tvm.schedule.tile_facts import busy_units, space_of
+from uir_tvm.schedule.tile_facts import busy_units, space_of, spread_rows
 from uir_tvm.schedules.normalization.long_rows import schedule_long_rows
 from uir_tvm.schedules.normalization.row_sharing import RowWork, members
 from uir_tvm.schedules.normalization.shared_rows import Sharing, schedule_shared
@@ -34,6 +34,8 @@ from uir_tvm.schedules.normalization.shared_rows import Sharing, schedule_shared
 #: Forms of rows, beside the number of units that share one: each unit has rows of its own, or walks a row in
 #: chunks.
 OWN_ROWS, LONG_ROWS = 1, 0
+#: What part of its rows the busiest unit keeps at most where tiles get fewer, half of them at least.
+WORTH_SPREADING = 0.85
 #: Columns of a row that may be worth walking in chunks though a unit holds it.
 LEAST_LONG = 1024
 
@@ -165,7 +167,9 @@ def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: i
         elements = min(elements, min(share, max(math.ceil(share / space.tiles_per_unit), least)) * cols)
     limit = space.row_values
     if not limit:
-        return rows_per_tile(elements, row, cols)
+        r = rows_per_tile(elements, row, cols)
+        busy = space.even and not space.spread_rows and rows // r > busy_units(hw)
+        return spread_rows(r, row, rows, busy_units(hw), WORTH_SPREADING, math.ceil(r / 2)) if busy else r
     r = rows_per_tile(min(limit, max(elements, limit // 2)), row, cols)
     while r > 1 and rows // r < busy_units(hw):
         r = rows_per_tile(r // 2 * cols, row, cols)

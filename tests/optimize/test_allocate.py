@@ -185,3 +185,36 @@ def test_forget_drops_what_a_change_makes_stale() -> None:
     graph = two_stages(True)
     assert allocate.forget(graph) is graph
     assert allocate.forget(allocate.run(graph)) == graph
+
+
+def test_what_leads_into_a_loop_is_loaded_apart() -> None:
+    """The first tile lies in no constant's place, so that it waits for no use of it; else it may."""
+    text = """hardware toy {
+  kind = toy
+  num_groups = 1
+  num_units = 1
+  reg_bytes = 65536
+  sram_bytes = 0
+  vector_bytes = 64
+}
+igraph toy on toy parallel (1, 1) {
+  x = iPointer(dram, fp32, 4096, in)
+  g = iPointer(dram, fp32, 16, in)
+  y = iPointer(dram, fp32, 4096, out)
+  a = iPointer(reg, fp32, 16)
+  b = iPointer(reg, fp32, 1024)
+  t = iPointer(reg, fp32, 1024)
+  move.dram.reg.fp32 a[0; (1,16); (16,1)], g[0; (1,16); (16,1)]
+  broadcast.col.unit.fp32 b[0; (64,16); (16,1)], a[0; (1,16); (16,1)]
+  move.dram.reg.fp32 t[0; (64,16); (16,1)], x[0; (64,16); (16,1)]
+  for k in 4 [ATTRIBUTE] {
+    binary.mul.fp32 t[0; (64,16); (16,1)], t[0; (64,16); (16,1)], b[0; (64,16); (16,1)]
+    move.reg.dram.fp32 y[1024*k; (64,16); (16,1)], t[0; (64,16); (16,1)]
+  }
+}
+"""
+    for attribute, apart in (("stages=2", True), ("unroll=1", False)):
+        placed = check(parse_igraph(text.replace("ATTRIBUTE", attribute)), 0)
+        at = {str(name): int(address) for name, address in placed.attrs["addresses"].items()}
+        begin, end = min(at["a"], at["t"]), max(at["a"], at["t"])
+        assert (end - begin >= (64 if begin == at["a"] else 4096)) == apart, at

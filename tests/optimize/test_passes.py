@@ -15,8 +15,8 @@ from . import pairs
 
 ORDER = (
     "identity simplify load_cse store_load_forwarding promote fold_operands dead zero_pad_tiles turn"
-    " deal_groups hoist peel_tails align_rows coalesce_moves matrix_unit fold_broadcast split_live_ranges"
-    " multibuffer insert_sync allocate"
+    " deal_groups numbers_first hoist peel_tails align_rows coalesce_moves matrix_unit fold_broadcast"
+    " split_live_ranges multibuffer insert_sync allocate"
 ).split()
 
 

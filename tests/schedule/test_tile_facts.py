@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace, busy_units, even_tile
+from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace, busy_units, even_tile, spread_rows
 from uir_tvm.target.cuda.tiles import ATTENTION as CUDA_ATTENTION
 
 KINDS = ("cpu", "cuda", "ascend", "bang")
@@ -56,3 +56,19 @@ def test_a_long_run_is_cut_into_as_many_tiles_for_a_unit_as_its_kind_wants(name:
 
 def test_rows_of_attention_are_those_of_a_tensor_core() -> None:
     assert CUDA_ATTENTION.rows == CUDA_ATTENTION.least_rows == 16
+
+
+@pytest.mark.parametrize(
+    ("r", "row", "rows", "worth", "least", "wanted"),
+    [
+        (16, 1024, 1024, 0.85, 8, 8),  # 64 tiles are two turns of 48 cores, of 16 rows; 128 are three of 8
+        (10, 1000, 1000, 0.85, 5, 8),
+        (16, 2048, 2048, 0.85, 8, 16),  # six turns of 8 rows are three of 16
+        (16, 1024, 1024, 0.75, 8, 16),  # what is left is not little enough
+        (16, 1024, 1024, 0.85, 16, 16),
+    ],
+)
+def test_fewer_rows_where_the_busiest_unit_has_less_to_do(
+    r: int, row: int, rows: int, worth: float, least: int, wanted: int
+) -> None:
+    assert spread_rows(r, row, rows, 48, worth, least) == wanted

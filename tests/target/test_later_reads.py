@@ -21,7 +21,7 @@ fill.fp32 s[0; (1,8); (8,1)] [7.0]
 fill.fp32 s[8; (1,8); (8,1)] [7.0]
 for k in 3 {{
   move.dram.reg.fp32 a[512*(k % 2); (8,64); (64,1)], x[512*k; (8,64); (64,1)]
-  reduce.add.row.unit.fp32 s[8*(k % 2); (8,1); (1,1); rows :n - k], a[512*(k % 2); (8,64); (64,1); rows :n - k]
+  reduce.add.row.unit.fp32 s[8*(k % 2); (8,1); (1,1); rows :n - k], {tile}
   move.reg.dram.fp32 y[16*k; {shape}], s[8*(k % 2); {shape}]
 }}
 """
@@ -39,7 +39,8 @@ READS = {
 @pytest.mark.parametrize("read", READS)
 def test_a_tile_is_written_whole_where_ends_only_move_back(read: str) -> None:
     """Rows beyond the box keep their sevens where the store takes them; else the whole tile is added up."""
-    graph = BANG.parse(ROWS.format(shape=read))
+    tile = "a[512*(k % 2); (8,64); (64,1); rows :n - k]"
+    graph = BANG.parse(ROWS.format(shape=read, tile=tile))
     verify(graph)
     kernel = BANG.printed(graph)
     assert ("__bang_bor" not in kernel.source) == READS[read], kernel.source

@@ -124,6 +124,10 @@ PASSES: tuple[Pass, ...] = (
         "after turn, the last that looks at a group alone; before hoist and multibuffer, which gain by it",
     ),
     Pass(
+        "numbers_first",
+        "after deal_groups, which puts all of a group into a loop; before the passes that ask what is alive",
+    ),
+    Pass(
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",
     ),

@@ -145,6 +145,34 @@ def even_tile(hw: HardwareModel, elements: int, limit: int, width: int) -> int:
     return best if _longest(elements, best, units) <= MASK_COST * _longest(elements, tile, units) else tile
 
 
+def spread_rows(r: int, row: int, rows: int, units: int, worth: float, least: int = 1) -> int:
+    """Rows of a tile: at most ``r``, fewer where the unit with most of them has much less to do then.
+
+    Parameters
+    ----------
+    r : int
+        Rows that a tile may have: a divisor of ``row``.
+    row : int
+        Rows of which a tile takes a whole part: none crosses their end.
+    rows : int
+        Of all tiles.
+    units : int
+        That take tiles in turn.
+    worth : float
+        What part of its work the busiest unit keeps at most: more tiles take more starts.
+    least : int
+        Fewest rows of a tile.
+    """
+
+    def longest(each: int) -> int:
+        return math.ceil(rows // each / units) * each
+
+    for fewer in range(r - 1, least - 1, -1):
+        if row % fewer == 0 and longest(fewer) < worth * longest(r):
+            r = fewer
+    return r
+
+
 def _longest(elements: int, tile: int, units: int) -> int:
     """Elements of the unit that has most."""
     return math.ceil(math.ceil(elements / tile) / units) * tile

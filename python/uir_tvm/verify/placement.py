@@ -10,7 +10,7 @@ stands between the last access of the one and the first of the other, around eve
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -115,6 +115,20 @@ class Interference:
                 apart[a].add(b)
                 apart[b].add(a)
         return Interference(ranges, apart, shared, alignment(facts.graph.hardware, level))
+
+    def from_start(self, names: Collection[str]) -> Interference:
+        """The same where some pointers share no byte with what was alive before them either."""
+        early = {k for k, x in enumerate(self.ranges) if x.name in names}
+
+        def is_before(i: int, j: int) -> bool:
+            return j in early and self.ranges[i].first <= self.ranges[j].first
+
+        apart = [
+            own | {j for j in range(len(self.ranges)) if j != i and (is_before(i, j) or is_before(j, i))}
+            for i, own in enumerate(self.apart)
+        ]
+        shared = {pair: delta for pair, delta in self.shared.items() if pair[1] not in apart[pair[0]]}
+        return attrs.evolve(self, apart=apart, shared=shared)
 
     def sizes(self) -> list[int]:
         """Bytes of every range."""

@@ -9,14 +9,13 @@
 
 namespace uir::codegen::tiles {
 
-//! \brief Whether every read of a pointer keeps to the boxes of all uses that come before it, in any iteration of
-//! loops.
+//! \brief Whether every read of a pointer keeps to the boxes of all its uses before, in any iteration of loops.
 //!
 //! Tiles that lie beside each other in one pointer, as those that a loop has in flight, keep apart; of each the end
 //! only moves back while time goes on:
 //!
-//!     reg.write t[12288*(k % 2); (32,384); rows :n - 32*k];   reg.read t[12288*(k % 2); (1,12288); cols :384*n -
-//!     12288*k]
+//!     unary.exp t[12288*(k % 2); (32,384); rows :n - 32*k], u
+//!     move y, t[12288*(k % 2); (1,12288); cols :384*n - 12288*k]
 //!
 //! Then whoever uses the tile may leave anything outside of its box: no later iOp reads it.  Boxes of one run of
 //! elements count as that, whatever rows and columns they have.
