@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constant weights of few bits in programs of PyTorch stay packed: each becomes ``uir::dequantize``.
 
-- ``torchao::dequantize_affine``, ``quantized_decomposed::dequantize_per_*`` of a matrix: torchao, PT2E;
+- ``torchao::dequantize_affine``, ``quantized_decomposed::dequantize_per_*`` of a matrix, or of a convolution's
+  weight with a scale for each output or one for all: torchao, PT2E;
 - ``aten._weight_int8pack_mm``, ``aten._weight_int4pack_mm(_for_cpu)``: PyTorch's products with such weights;
 - ``mm(x, codes.to(float)) * scales`` with constant codes of int8: torchao's Int8Tensor, products by hand.
 
@@ -34,12 +35,13 @@ Values = dict[Any, Any]
 
 @attrs.frozen(eq=False)
 class _Found:
-    """A weight, what reads it, and whether that reads it turned."""
+    """A weight, what reads it, and whether that reads it turned, or as images."""
 
     weight: QuantizedWeight
     replaced: fx.Node
     product: bool = False
     turned: bool = False
+    images: bool = False
 
 
 def weight_operators(program: ExportedProgram) -> list[Any]:
@@ -88,10 +90,16 @@ def _dequantized(node: fx.Node, values: Values) -> _Found | None:
     data, scales, points = sides
     if not isinstance(data, Tensor) or any(isinstance(side, fx.Node) for side in sides):
         return None
-    if data.dim() != 2 or not call.bits or node.meta["val"].dtype not in RESULTS:
+    images = data.dim() == 4
+    if data.dim() not in (2, 4) or not call.bits or node.meta["val"].dtype not in RESULTS:
         return None
-    turned = call.blocks[0] != 1 and call.blocks[1] == 1  # scales along the columns
-    blocks = call.blocks[::-1] if turned else call.blocks
+    blocks = call.blocks
+    if images:
+        if blocks[1:] != data.shape[1:] or not data.numel() or data[0].numel() % (8 // call.bits):
+            return None
+        data, blocks = data.reshape(len(data), -1), (blocks[0], data[0].numel())
+    turned = blocks[0] != 1 and blocks[1] == 1  # scales along the columns
+    blocks = blocks[::-1] if turned else blocks
     codes = (data.T if turned else data).numpy().astype(np.int32) - call.low
     counts = [size // block for size, block in zip(codes.shape, blocks, strict=True)]
     points = torch.zeros(1) if points is None else torch.as_tensor(points)
@@ -102,7 +110,7 @@ def _dequantized(node: fx.Node, values: Values) -> _Found | None:
     kept = str(getattr(scales, "dtype", torch.float32)).removeprefix("torch.")
     exact = spread[0].astype(np.float16) if kept == "float16" else spread[0]
     weight = affine_weight(codes, exact, _one(spread[1]), call.bits, MOST_GROUP)
-    return _Found(weight, node, turned=turned)
+    return _Found(weight, node, turned=turned, images=images)
 
 
 def _spread(side: Tensor, counts: list[int], blocks: tuple[int, ...], turned: bool) -> np.ndarray:
@@ -206,7 +214,9 @@ def _put(program: ExportedProgram, found: _Found, at: fx.Node) -> None:
             call = graph.call_function(aten.permute.default, (call, [1, 0]))
         if found.product:
             call = graph.call_function(aten.linear.default, (found.replaced.args[0], call))
-        if found.turned or found.product:
+        if found.images:
+            call = graph.call_function(aten.view.default, (call, list(made.shape)))
+        if found.turned or found.product or found.images:
             call.meta["val"] = made
     found.replaced.replace_all_uses_with(call)
 
