@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constant weights of few bits in programs of PyTorch stay packed: each becomes ``uir::dequantize``.
 
-- ``torchao::dequantize_affine``, ``quantized_decomposed::dequantize_per_*`` of a matrix, or of a convolution's
-  weight with a scale for each output or one for all: torchao, PT2E;
+- ``torchao::dequantize_affine``, ``quantized_decomposed::dequantize_per_*`` of a matrix, or of a
+  convolution's weight with a scale for each output or one for all: torchao, PT2E;
 - ``aten._weight_int8pack_mm``, ``aten._weight_int4pack_mm(_for_cpu)``: PyTorch's products with such weights;
 - ``mm(x, codes.to(float)) * scales`` with constant codes of int8: torchao's Int8Tensor, products by hand.
 
