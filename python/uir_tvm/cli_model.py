@@ -39,6 +39,8 @@ LOADING = (
         help="Also write what is compiled to this folder.",
     ),
 )
+#: Options that `AnswerRules.of` takes.
+ANSWERS = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop")
 
 
 def answering(temperature: float) -> tuple[Callable[..., Any], ...]:
@@ -88,9 +90,16 @@ def loaded_model(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float
     model : pathlib.Path
     given : dict of str to object
         Options; those of `LOADING` are taken out.
+
+    Raises
+    ------
+    GenerationError
+        Options of answers that are out of their ranges, before the model is read; and as of `load`.
     """
     from .llm import load
+    from .llm.compiled_model import AnswerRules
 
+    AnswerRules.of(**{option: given[option] for option in ANSWERS})
     start, device = time.perf_counter(), given.pop("device")
     options = CompileOptions(**({"device": device} if device else {}))
     target, length, folder = given.pop("target"), given.pop("max_length"), given.pop("save")

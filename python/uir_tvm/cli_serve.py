@@ -14,8 +14,6 @@ from .errors import MissingPackageError
 
 #: Where neither a request nor the command says one: OpenAI's.
 TEMPERATURE = 1.0
-#: Options that `AnswerRules.of` takes.
-ANSWERS = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop")
 
 
 @click.command("serve", cls=Command)
@@ -52,9 +50,7 @@ def serve_command(
             remedy="pip install 'uir_tvm[serve]'",
         ) from error
     from .llm.chat_server import chat_server
-    from .llm.compiled_model import AnswerRules
 
-    AnswerRules.of(**{option: given[option] for option in ANSWERS})
     made, _ = loaded_model(model, given)
     app = chat_server(made, name or model.stem, defaults=given, system=system)
     with ERRORS.status(f"compiling {model}"):

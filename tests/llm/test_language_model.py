@@ -276,6 +276,46 @@ def test_no_tokens(one: uir_tvm.llm.LanguageModel) -> None:
         one.generate("", template=False)
 
 
+@pytest.mark.parametrize(
+    "prompt", [None, 7, b"w1", [], [7], {"role": "user", "content": "w1"}, [{"role": "user"}]]
+)
+def test_what_is_no_prompt(one: uir_tvm.llm.LanguageModel, prompt: Any) -> None:
+    with pytest.raises(GenerationError, match="The prompt is") as caught:
+        one.generate(prompt)
+    assert "content" in caught.value.need and one.tokens == []
+
+
+def test_what_a_template_refuses(one: uir_tvm.llm.LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = [{"role": "system", "content": "w1"}]
+    monkeypatch.setattr(one.tokenizer, "chat_template", "{{ raise_exception('roles take turns') }}")
+    with pytest.raises(GenerationError, match="roles take turns") as caught:
+        one.generate(messages)
+    assert caught.value.where == "system"
+    monkeypatch.setattr(one.tokenizer, "chat_template", None)
+    with pytest.raises(GenerationError, match="no chat template"):
+        one.generate(messages)
+
+
+@pytest.mark.parametrize("token", [-1, WORDS, 2**40])
+def test_tokens_that_the_model_does_not_know(one: uir_tvm.llm.LanguageModel, token: int) -> None:
+    """Refused before the embedding is read beyond its end; the state stays as it is."""
+    one.prefill([7, 8])
+    uses: list[Any] = [lambda: one.decode(token), lambda: one.prefill([7, token, 8])]
+    for use in uses:
+        with pytest.raises(GenerationError, match=f"{token} is no token") as caught:
+            use()
+        assert f"0 to {WORDS - 1}" in caught.value.need and one.tokens == [7, 8]
+
+
+@pytest.mark.parametrize("command", ["generate", "chat", "serve"])
+def test_commands_look_at_options_before_the_model(command: str, tmp_path: pathlib.Path) -> None:
+    prompt = ["--prompt", "w1"] if command == "generate" else []
+    if command == "serve":
+        pytest.importorskip("uvicorn")
+    result = CliRunner().invoke(main, [command, str(tmp_path / "missing"), *prompt, "--top-p", "1.5"])
+    assert result.exit_code and "top_p is 1.5" in result.output and "missing" not in result.output
+
+
 def test_what_is_no_model(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ModelFormatError, match="no language model"):
         uir_tvm.llm.load(tmp_path / "missing")

@@ -32,7 +32,7 @@ class BatchedModel(CompiledModel):
 
     Parameters
     ----------
-    executable, tokenizer, max_length, chunk, stop, nbytes, batch
+    executable, tokenizer, max_length, chunk, stop, nbytes, vocabulary, batch
         As of `CompiledModel`.
 
     Attributes
@@ -73,7 +73,7 @@ class BatchedModel(CompiledModel):
         Raises
         ------
         GenerationError
-            No prompt or too many, or one without a token.
+            No prompt or too many, one without a token, or with one that the model does not know.
         SizeError
             One has more tokens than the state has room for; it stays as it is.
         """
@@ -109,10 +109,11 @@ class BatchedModel(CompiledModel):
         Raises
         ------
         GenerationError
-            There are not as many tokens as rows.
+            There are not as many tokens as rows, or the model does not know one.
         SizeError
             The state is full; it stays as it is.
         """
+        self._check_known(tokens)
         return self._more(tokens).on_host()[: len(tokens)]
 
     def _more(self, tokens: Sequence[int]) -> NextToken:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 
-from ..errors import GenerationError, SizeError
+from ..errors import GenerationError, SizeError, first_line
 from .answer_text import stops_of
 from .next_token import Sampling
 from .token_chooser import TokenChooser, uniforms_of
@@ -20,7 +20,10 @@ from .token_chooser import TokenChooser, uniforms_of
 #: What a folder of a saved model has, beside the tokenizer's own files.
 CODE, SETTINGS = "model.uir", "llm.json"
 #: The kind of `SETTINGS`, for other versions to refuse.
-FORMAT = 3
+FORMAT = 4
+
+#: Where tokens are chosen (`uir_tvm.llm.load`).
+SAMPLING = ("device", "host")
 
 #: A text, or messages of a conversation: mappings of ``role`` and ``content``.
 Prompt = str | Sequence[Mapping[str, str]]
@@ -146,6 +149,23 @@ def _array(value: Any) -> np.ndarray:
     return made
 
 
+def _check_messages(prompt: Any) -> None:
+    """Refuse what are no messages."""
+    if isinstance(prompt, Sequence) and prompt and all(map(_is_message, prompt)):
+        return
+    raise GenerationError(
+        f"The prompt is {prompt!r:.80}.",
+        need='a text, or messages such as {"role": "user", "content": "..."}',
+        remedy="pass one of these",
+    )
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(value.get(name), str) for name in ("role", "content")
+    )
+
+
 class CompiledModel:
     """A language model on one target.
 
@@ -161,6 +181,8 @@ class CompiledModel:
     stop : sequence of int
         Tokens that end an answer.
     nbytes : ModelBytes
+    vocabulary : int
+        Tokens that there are.
     batch : int
         Rows of a call.
     chooser : TokenChooser, optional
@@ -180,12 +202,13 @@ class CompiledModel:
         chunk: int,
         stop: Sequence[int],
         nbytes: ModelBytes,
+        vocabulary: int,
         batch: int = 1,
         chooser: TokenChooser | None = None,
     ) -> None:
         self.executable, self.tokenizer, self.nbytes = executable, tokenizer, nbytes
         self.max_length, self.chunk, self.stop, self.batch = max_length, chunk, tuple(stop), batch
-        self.chooser = chooser
+        self.vocabulary, self.chooser = vocabulary, chooser
         self.figures = AnswerFigures()
 
     def reset(self) -> None:
@@ -228,7 +251,18 @@ class CompiledModel:
             raise GenerationError(
                 "The prompt has no token.", need="at least one token", remedy="pass a text that is not empty"
             )
+        self._check_known(tokens)
         self._check_room(len(tokens))
+
+    def _check_known(self, tokens: Sequence[int]) -> None:
+        """Refuse what is no token: the program would read beyond its embedding."""
+        for token in tokens:
+            if not 0 <= token < self.vocabulary:
+                raise GenerationError(
+                    f"{token} is no token of the model.",
+                    need=f"0 to {self.vocabulary - 1}",
+                    remedy="take tokens of the model's own tokenizer (encode)",
+                )
 
     def _check_room(self, count: int) -> None:
         if count > self.max_length:
@@ -247,11 +281,32 @@ class CompiledModel:
             Mappings have ``role`` (``user``, ``assistant``, ``system``) and ``content``.
         template : bool
             Without, a text is taken as it is.
+
+        Raises
+        ------
+        GenerationError
+            It is neither, or the template does not take the messages.
         """
+        if not isinstance(prompt, str):
+            _check_messages(prompt)
         if isinstance(prompt, str) and not (template and self.tokenizer.chat_template):
             return [int(token) for token in self.tokenizer(prompt)["input_ids"]]
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-        found = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
+        if not self.tokenizer.chat_template:
+            raise GenerationError(
+                "The model has no chat template, which messages need.",
+                need="a text",
+                remedy="pass a text as the model continues it",
+            )
+        try:
+            found = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True)
+        except Exception as error:  # whatever a template raises of messages
+            raise GenerationError(
+                f"The model's chat template does not take these messages: {first_line(error)}",
+                where=", ".join(str(message["role"]) for message in messages),
+                need="roles in the order that the model was trained with",
+                remedy="leave out the system message, or let user and assistant take turns",
+            ) from error
         return [int(token) for token in (found["input_ids"] if hasattr(found, "keys") else found)]
 
     def save(self, folder: str | pathlib.Path) -> pathlib.Path:
@@ -274,7 +329,8 @@ class CompiledModel:
             "chunk": self.chunk,
             "stop": list(self.stop),
             "batch": self.batch,
-            "vocabulary": None if self.chooser is None else self.chooser.programs.vocabulary,
+            "vocabulary": self.vocabulary,
+            "sampling": SAMPLING[self.chooser is None],
             "nbytes": attrs.asdict(self.nbytes),
         }
         (path / SETTINGS).write_text(json.dumps(settings, indent=1))

@@ -18,7 +18,7 @@ class LanguageModel(CompiledModel):
 
     Parameters
     ----------
-    executable, tokenizer, max_length, chunk, stop, nbytes
+    executable, tokenizer, max_length, chunk, stop, nbytes, vocabulary
         As of `CompiledModel`.
 
     Attributes
@@ -57,7 +57,7 @@ class LanguageModel(CompiledModel):
         Raises
         ------
         GenerationError
-            There is no token.
+            There is no token, or one that the model does not know.
         SizeError
             There are more than the state has room for; it stays as it is.
         """
@@ -79,9 +79,12 @@ class LanguageModel(CompiledModel):
 
         Raises
         ------
+        GenerationError
+            The model does not know it.
         SizeError
             The state is full; it stays as it is.
         """
+        self._check_known([int(token)])
         return self._more(int(token)).on_host()[0]
 
     def _more(self, token: int) -> NextToken:
@@ -140,7 +143,8 @@ class LanguageModel(CompiledModel):
             As of `prefill` and `Sampling`; before anything is computed.
         """
         rules = AnswerRules.of(max_new_tokens, temperature, top_k, top_p, repetition_penalty, stop)
-        several = not isinstance(prompt, str) and not all(isinstance(each, Mapping) for each in prompt)
+        several = isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes)
+        several = several and not all(isinstance(each, Mapping) for each in prompt)
         prompts: Any = prompt if several else [prompt]
         tokens = [self.encode(each, template) for each in prompts]
         for each in tokens:

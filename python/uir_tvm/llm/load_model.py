@@ -16,7 +16,7 @@ from ..frontend.torch_affine import DEQUANTIZE
 from ..options import ACTIVATIONS, DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
 from .batched_model import BatchedModel
-from .compiled_model import CODE, FORMAT, SETTINGS, ModelBytes
+from .compiled_model import CODE, FORMAT, SAMPLING, SETTINGS, ModelBytes
 from .language_model import LanguageModel
 from .read_model import packed_model, read_model
 from .token_chooser import TokenChooser, TokenPrograms
@@ -31,8 +31,6 @@ UNPACKING = frozenset({"uir.dequantize.default", *DEQUANTIZE})
 ALIASES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 #: Tokens that one call takes at most, where nothing else is said.
 CHUNK = 256
-#: Where tokens are chosen (`load`).
-SAMPLING = ("device", "host")
 
 
 def load(
@@ -136,12 +134,11 @@ def load(
     program = exported(model.eval(), max_length, chunk, batch, _cache_type(model, cache))
     options = _with_activation(options, activation, program)
     executable = compile_model(program, target, name=name, options=options)
-    chooser = None
+    chooser, vocabulary = None, program_vocabulary(program)
     if sampling == "device":
-        vocabulary = program_vocabulary(program)
         chooser = TokenChooser(TokenPrograms.compiled(batch, vocabulary, target, options))
     stop, nbytes = _stops(model, tokenizer), bytes_of(program)
-    return _kind(batch)(executable, tokenizer, max_length, chunk, stop, nbytes, batch, chooser)
+    return _kind(batch)(executable, tokenizer, max_length, chunk, stop, nbytes, vocabulary, batch, chooser)
 
 
 def _form(name: str, value: str | None, forms: tuple[str, ...]) -> str | None:
@@ -219,9 +216,9 @@ def _saved(
                 remedy="load the model's own file with it, and save it again",
             )
     settings = _settings(path / SETTINGS)
-    vocabulary = settings.pop("vocabulary")
-    if vocabulary is not None and sampling == "device":
-        settings["chooser"] = TokenChooser(TokenPrograms.saved(settings["batch"], vocabulary, path))
+    if sampling == settings.pop("sampling") == "device":
+        programs = TokenPrograms.saved(settings["batch"], settings["vocabulary"], path)
+        settings["chooser"] = TokenChooser(programs)
     executable = load_executable(path / CODE)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(path))
@@ -243,7 +240,8 @@ def _settings(path: pathlib.Path) -> dict[str, Any]:
                 "chunk": int(told["chunk"]),
                 "stop": [int(token) for token in told["stop"]],
                 "batch": int(told["batch"]),
-                "vocabulary": None if told["vocabulary"] is None else int(told["vocabulary"]),
+                "vocabulary": int(told["vocabulary"]),
+                "sampling": str(told["sampling"]),
                 "nbytes": ModelBytes(**told["nbytes"]),
             }
     except (OSError, ValueError, KeyError, TypeError) as error:
