@@ -116,7 +116,7 @@ def with_fixed_memory(mod: tvm.IRModule, inputs: int) -> tvm.IRModule:
             for binding in block.bindings:
                 value = structural_map(binding.value, (tvm.ir.Var, lambda var: fixed.get(var, var)))
                 fixed[binding.var] = builder.emit(value)
-            result = fixed[main.body.body] if isinstance(main.body.body, tvm.ir.Var) else main.body.body
+            result = structural_map(main.body.body, (tvm.ir.Var, lambda var: fixed.get(var, var)))
             output = builder.emit_output(_copied(builder, result))
         builder.emit_func_output(output)
     return replace_main(mod, builder.get()["main"].with_attr(INPUTS, inputs))
@@ -154,7 +154,13 @@ def refuse_host(lowered: tvm.IRModule, reasons: Mapping[str, str]) -> None:
 def _copied(builder: relax.BlockBuilder, value: tvm.ir.Expr) -> tvm.ir.Expr:
     """A copy of a tensor, or of a tuple of tensors; of anything else itself."""
     if isinstance(value.ty, relax.TupleType):
-        fields = [builder.emit(relax.TupleGetItem(value, at)) for at in range(len(value.ty.fields))]
+        # TVM's capture takes no field of a tuple that is written out
+        whole = isinstance(value, relax.Tuple)
+        fields = (
+            list(value.fields)
+            if whole
+            else [builder.emit(relax.TupleGetItem(value, at)) for at in range(len(value.ty.fields))]
+        )
         return relax.Tuple([_copied(builder, field) for field in fields])
     if not isinstance(value.ty, relax.TensorType):
         return value
