@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pathlib
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -155,18 +156,11 @@ class Torch:
 
     def __init__(self, file: pathlib.Path, room: int, compiled: bool) -> None:
         import torch
-        import transformers
         from transformers.cache_utils import StaticCache
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            str(file.parent), gguf_file=file.name, dtype=torch.float32
-        ).eval()
+        model = transformers_model(file)
         self._torch, self._cache = torch, StaticCache(config=model.config, max_cache_len=room)
-        config = model.config
-        heads = config.num_key_value_heads
-        size = config.head_dim or config.hidden_size // config.num_attention_heads
-        self._cache.early_initialization(1, heads, size, torch.float32, torch.device("cpu"))
+        self._cache.early_initialization(1, *_heads(file), torch.float32, torch.device("cpu"))
         self.weight_bytes = sum(4 * parameter.numel() for parameter in model.parameters())
         self.cache_bytes = cache_values(file) * 4
         self._call = torch.compile(model.forward, dynamic=False) if compiled else model.forward
@@ -185,14 +179,127 @@ class Torch:
         return found.logits[0, -1].numpy()
 
 
+class OnnxRuntime:
+    """ONNX Runtime: what `torch.onnx` makes of transformers' model in fp32; keys and values in and out."""
+
+    def __init__(self, file: pathlib.Path, room: int) -> None:
+        import onnxruntime
+
+        model, heads = transformers_model(file), _heads(file)
+        self.weight_bytes = sum(4 * parameter.numel() for parameter in model.parameters())
+        self.cache_bytes = cache_values(file) * 4
+        made = _kept(f"{file.stem}.onnx") or pathlib.Path(tempfile.mkdtemp()) / "model.onnx"
+        if not made.is_file():
+            export_onnx(model, made)
+        layers = model.config.num_hidden_layers
+        del model
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
+        self._session = onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
+        self._value = onnxruntime.OrtValue.ortvalue_from_numpy
+        self._names = past_names(layers)
+        none = self._value(np.zeros((1, heads[0], 0, heads[1]), np.float32))
+        #: Tokens -> their keys and values: of none, of the last call and before it.
+        self._pasts = {0: [none] * 2 * layers}
+
+    def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
+        """As of `Model`."""
+        past, count = self._pasts[place], len(tokens)
+        given = {
+            "input_ids": np.array([tokens], np.int64),
+            "position_ids": np.arange(place, place + count, dtype=np.int64)[None],
+            "attention_mask": causal_mask(count, place),
+        }
+        values = {name: self._value(array) for name, array in given.items()}
+        logits, *present = self._session.run_with_ort_values(
+            None, values | dict(zip(self._names, past, strict=True))
+        )
+        self._pasts = {0: self._pasts[0], place: past, place + count: present}
+        found: np.ndarray = logits.numpy()[0, -1]
+        return found
+
+
+def past_names(layers: int) -> list[str]:
+    """Inputs of keys and values, as of `export_onnx`."""
+    return [f"past_{kind}_{layer}" for layer in range(layers) for kind in ("key", "value")]
+
+
+def causal_mask(count: int, place: int) -> np.ndarray:
+    """What is added to scores: float32 (1, 1, tokens, tokens so far)."""
+    closed = np.arange(place + count) > np.arange(place, place + count)[:, None]
+    return np.where(closed, np.finfo(np.float32).min, 0).astype(np.float32)[None, None]
+
+
+def export_onnx(model: Any, path: pathlib.Path) -> None:
+    """Write a model of transformers whose keys and values are inputs and, with those of the call, outputs."""
+    import torch
+    from transformers import DynamicCache
+
+    class Step(torch.nn.Module):
+        def forward(self, input_ids: Any, position_ids: Any, attention_mask: Any, past: list[Any]) -> Any:
+            pairs = [(past[at], past[at + 1]) for at in range(0, len(past), 2)]
+            found = model(
+                input_ids=input_ids,
+                position_ids=position_ids,
+                attention_mask=attention_mask,
+                past_key_values=DynamicCache(pairs),
+                use_cache=True,
+                logits_to_keep=1,
+            )
+            kept = [each for layer in found.past_key_values.layers for each in (layer.keys, layer.values)]
+            return found.logits, *kept
+
+    config, count, place = model.config, 7, 5
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    shape = 1, config.num_key_value_heads, place, size
+    past = [torch.zeros(shape) for _ in range(2 * config.num_hidden_layers)]
+    tokens, before, whole = (torch.export.Dim(name) for name in ("tokens", "before", "whole"))
+    names = past_names(config.num_hidden_layers)
+    step = Step()
+    step.model = model
+    torch.onnx.export(
+        step.eval(),
+        (
+            torch.zeros((1, count), dtype=torch.int64),
+            torch.arange(place, place + count)[None],
+            torch.from_numpy(causal_mask(count, place)),
+            past,
+        ),
+        path,
+        input_names=["input_ids", "position_ids", "attention_mask", *names],
+        output_names=["logits", *(name.replace("past", "present") for name in names)],
+        dynamic_shapes=({1: tokens}, {1: tokens}, {2: tokens, 3: whole}, [{2: before}] * len(past)),
+        dynamo=True,
+        external_data=True,
+        verbose=False,
+    )
+
+
+def transformers_model(file: pathlib.Path) -> Any:
+    """transformers' own model of a file, in fp32."""
+    import torch
+    import transformers
+
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        str(file.parent), gguf_file=file.name, dtype=torch.float32
+    ).eval()
+
+
+def _heads(file: pathlib.Path) -> tuple[int, int]:
+    """Heads of keys, and their size."""
+    from uir_tvm.llm.gguf_file import GgufFile
+
+    of = {key.partition(".")[2]: value for key, value in GgufFile(file).settings.items()}
+    return of["attention.head_count_kv"], of["embedding_length"] // of["attention.head_count"]
+
+
 def cache_values(file: pathlib.Path) -> int:
     """Keys and values of a token in all layers."""
     from uir_tvm.llm.gguf_file import GgufFile
 
-    settings = GgufFile(file).settings
-    of = {key.partition(".")[2]: value for key, value in settings.items()}
-    size = of["embedding_length"] // of["attention.head_count"]
-    return 2 * of["block_count"] * of["attention.head_count_kv"] * size
+    of = {key.partition(".")[2]: value for key, value in GgufFile(file).settings.items()}
+    return int(2 * of["block_count"] * np.prod(_heads(file)))
 
 
 #: Every runtime: file and room of the cache -> the model.
@@ -203,6 +310,7 @@ PEERS: dict[str, Callable[[pathlib.Path, int], Model]] = {
     "uir-cpu float32": lambda file, room: Ours(file, room, "float32"),
     "llama.cpp": LlamaCpp,
     "llama.cpp float16": lambda file, room: LlamaCpp(file, room, half=True),
+    "ONNX Runtime": OnnxRuntime,
     "torch eager": lambda file, room: Torch(file, room, False),
     "torch.compile": lambda file, room: Torch(file, room, True),
 }

@@ -477,8 +477,9 @@ class DeviceModelError(UirError, RuntimeError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, or its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
+    """The first line of what an error says, or its class; one that announces the next has that one too."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
 
 
 def last_line(error: BaseException) -> str:

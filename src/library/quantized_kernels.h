@@ -21,7 +21,7 @@ struct QuantizedKernels {
   const char* name;
   ByRows<Rows> tiles[Panels::kKinds];
   ByRows<Bytes> bytes[2];  // codes of 4 bits, of 8
-  bool (*make_bytes)(const float* x, int64_t groups, int64_t length, int8_t*, float* factors, float* totals);
+  bool (*make_bytes)(const float* x, int64_t groups, int64_t length, const ByteRow&);
   std::vector<Places> digits;  // by the number of rows, less one; codes of 4 bits
   bool (*make_digits)(const float* x, int64_t groups, int64_t length, const Digits&) = nullptr;
   //! Many rows of unit stride, on scratch of so many floats.

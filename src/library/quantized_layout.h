@@ -53,10 +53,12 @@ struct Operands {
   int64_t out_row, out_column;
 };
 
-/*! A row of x in bytes: [k], and of each group what its bytes are times, and the sum of its numbers. */
+/*! A row of x in bytes: [k], and of each group what its bytes are times, and the sum of its numbers; of the groups that
+ * are `fine` a second digit, what their bytes leave. */
 struct ByteRow {
-  const int8_t* bytes;
-  const float *factors, *totals;
+  int8_t *bytes, *rest;
+  float *factors, *totals;
+  uint8_t* fine;
 };
 
 /*! A row of x as digits: [k] of each of three places, and of each group the power of two and the sum. */

@@ -90,7 +90,8 @@ bool RunUnpacked(const QuantizedKernels& kernels, const Panels& panels, Batch ba
 bool RunBytes(const QuantizedKernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
   const int64_t k = panels.attrs.k, groups = panels.groups;
   if (panels.attrs.weight.digits != 1 || batch.column != 1) return false;
-  const size_t row_bytes = RoundUp(k, 64) + RoundUp(2 * groups * sizeof(float), 64);
+  const size_t digit_bytes = RoundUp(k, 64);
+  const size_t row_bytes = 2 * digit_bytes + RoundUp(groups * (2 * sizeof(float) + 1), 64);
   char* scratch = ThreadScratch(0, rows * (row_bytes + sizeof(ByteRow)));
   auto* x = reinterpret_cast<ByteRow*>(scratch + rows * row_bytes);
   const int tasks = Tasks(panels, rows, threads);
@@ -99,13 +100,12 @@ bool RunBytes(const QuantizedKernels& kernels, const Panels& panels, const Batch
   ParallelRun(making, [&](int task) {
     const Range part = Part(rows, 1, making, task);
     for (int64_t row = part.begin; row < part.begin + part.size; ++row) {
-      auto* bytes = reinterpret_cast<int8_t*>(scratch + row * row_bytes);
-      auto* factors = reinterpret_cast<float*>(scratch + row * row_bytes + RoundUp(k, 64));
-      x[row] = {bytes, factors, factors + groups};
-      if (!kernels.make_bytes(batch.x + row * batch.row, groups, panels.attrs.weight.group, bytes, factors,
-                              factors + groups)) {
-        all = false;
-      }
+      char* here = scratch + row * row_bytes;
+      auto* digits = reinterpret_cast<int8_t*>(here);
+      auto* factors = reinterpret_cast<float*>(here + 2 * digit_bytes);
+      auto* fine = reinterpret_cast<uint8_t*>(factors + 2 * groups);
+      x[row] = {digits, digits + digit_bytes, factors, factors + groups, fine};
+      if (!kernels.make_bytes(batch.x + row * batch.row, groups, panels.attrs.weight.group, x[row])) all = false;
     }
   });
   if (!all) return false;

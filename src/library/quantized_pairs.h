@@ -9,12 +9,6 @@ constexpr int kPairWords = 4;
 /*! Sums of the places of a row's numbers, of a block's outputs. */
 using PlaceSums = __m256i[3][kVectors];
 
-UIR_INLINE __m256i FourBytes(const int8_t* bytes) {
-  float four;
-  std::memcpy(&four, bytes, 4);
-  return _mm256_castps_si256(_mm256_set1_ps(four));
-}
-
 /*! sums = products of kWords words from k on. */
 template <int kWords>
 UIR_INLINE void SumPairs(const char* codes, const Digits& x, int64_t k, PlaceSums& sums) {

@@ -3,26 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import tvm
-import tvm_ffi
 import uir_tvm
 from tvm import relax
 from uir_tvm.errors import TargetError
 from uir_tvm.frontend import from_torch
 from uir_tvm.kernel_graph import build, cuda_graph, to_relax, vm_passes
 
+from . import captured as stand_ins
+from .captured import GPU, RUN, Graphs, captures, launches, machine_of, outside
 from .programs import arguments, assert_close, constant, module, run
 
 op = relax.op
+graphs = stand_ins.graphs
 SHAPES = {"x": ((4, 16), "float32"), "w": ((16, 24), "float32")}
-GPU = {"kind": "cuda", "keys": ["uir", "cuda", "gpu"], "arch": "sm_90a"}
-RUN, ALLOC = "vm.builtin.cuda_graph.run_or_capture", "vm.builtin.cuda_graph.get_cached_alloc"
 
 
 def program() -> tvm.IRModule:
@@ -43,71 +42,6 @@ def lowered(inputs: int) -> tvm.IRModule:
     graph["main"] = graph["main"].with_attr("num_input", inputs)
     with tvm.transform.PassContext(config={cuda_graph.OPTION: True}):
         return vm_passes(tvm.target.Target(GPU))(graph)
-
-
-class Graphs:
-    """TVM's two functions, without CUDA: storages are kept, and a replay uses what was captured.
-
-    A function is captured with its arguments when it is first run under a number and a place (TVM's key), and
-    replays run it with those, whatever they are given, as a CUDA graph does.
-    """
-
-    def __init__(self) -> None:
-        self.kept: dict[int, Any] = {}
-        self.captured: dict[Any, Any] = {}
-        self.calls: list[str] = []
-        self._invoke = tvm_ffi.get_global_func("vm.builtin.invoke_closure")
-
-    def get_cached_alloc(self, context: Any, function: Any, index: int) -> Any:
-        if index not in self.kept:
-            self.calls.append("alloc")
-            self.kept[index] = self._invoke(context, function)
-        return self.kept[index]
-
-    def run_or_capture(self, context: Any, function: Any, args: Any, index: int, place: Any = ()) -> Any:
-        key = index, tuple(place)
-        if key not in self.captured:
-            self.calls.append(f"capture {index}")
-            self.captured[key] = args, [address(arg) for arg in args]
-        self.calls.append(f"run {index}")
-        held, addresses = self.captured[key]
-        assert [address(arg) for arg in held] == addresses, "a captured tensor has moved"
-        return self._invoke(context, function, *held)
-
-
-def address(value: Any) -> int:
-    """Where a tensor lies; 0: it is none."""
-    return int(np.from_dlpack(value).ctypes.data) if isinstance(value, tvm.runtime.Tensor) else 0
-
-
-@pytest.fixture
-def graphs() -> Iterator[Graphs]:
-    """They, in the place of TVM's."""
-    if tvm_ffi.get_global_func(RUN, allow_missing=True) is not None:
-        pytest.skip("TVM's CUDA runtime is loaded")
-    made = Graphs()
-    tvm_ffi.register_global_func(ALLOC, made.get_cached_alloc)
-    tvm_ffi.register_global_func(RUN, made.run_or_capture)
-    yield made
-    tvm_ffi.registry.remove_global_func(ALLOC)
-    tvm_ffi.registry.remove_global_func(RUN)
-
-
-def launches(mod: tvm.IRModule, name: str) -> int:
-    """Kernels and library operators that a function calls."""
-    count = 0
-
-    def visit(expr: Any) -> None:
-        nonlocal count
-        if isinstance(expr, tvm.ir.Call):
-            kernel = isinstance(expr.op, tvm.ir.GlobalVar)
-            library = isinstance(expr.op, relax.ExternFunc) and str(expr.op.global_symbol).startswith("uir.")
-            count += kernel or library
-
-    for gvar, function in mod.functions.items():
-        if gvar.name_hint == name:
-            relax.analysis.post_order_visit(function, visit)
-    return count
 
 
 @pytest.mark.parametrize(("inputs", "captured"), [(2, 3), (1, 4)])
@@ -176,25 +110,6 @@ def token(fixed: bool = True) -> tuple[tvm.IRModule, tvm.IRModule]:
         return plain, vm_passes(tvm.target.Target(GPU))(held)
 
 
-def captures(mod: tvm.IRModule) -> list[str]:
-    """The functions that are captured."""
-    return [gvar.name_hint for gvar in mod.functions if "cuda_graph_capture" in gvar.name_hint]
-
-
-def outside(mod: tvm.IRModule) -> list[str]:
-    """What ``main`` calls by itself, in order, but for what belongs to TVM's machine."""
-    found: list[str] = []
-
-    def visit(expr: Any) -> None:
-        if isinstance(expr, tvm.ir.Call) and isinstance(expr.op, tvm.ir.GlobalVar):
-            found.append(str(expr.op.name_hint))
-        elif isinstance(expr, relax.ExternFunc) and str(expr.global_symbol).startswith("uir."):
-            found.append(str(expr.global_symbol))
-
-    relax.analysis.post_order_visit(mod["main"], visit)
-    return found
-
-
 def test_a_token_is_one_graph() -> None:
     """Its launches, the write of state and what reads it are captured; copies of what differs are left."""
     plain, made = token()
@@ -211,10 +126,6 @@ def test_a_kernel_of_the_host_is_refused() -> None:
     with pytest.raises(TargetError, match=f"kernel {kernel} cannot be captured"):
         cuda_graph.refuse_host(made, {kernel: "its reason"})
     cuda_graph.refuse_host(made, {"another": "its reason"})
-
-
-def machine_of(mod: tvm.IRModule) -> Any:
-    return relax.VirtualMachine(relax.build(mod, "llvm", relax_pipeline=None), tvm.cpu())["main"]
 
 
 def test_replays_follow_inputs_and_state(graphs: Graphs) -> None:

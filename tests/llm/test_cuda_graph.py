@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One token of a whole language model as one CUDA graph: its structure, and replays on stand-ins for CUDA's."""
+"""One token of a whole language model as one CUDA graph: its structure, and replays on stand-ins."""
 
 from __future__ import annotations
 
@@ -14,17 +14,11 @@ from uir_tvm.kernel_graph import build, cuda_graph, to_relax, vm_passes
 from uir_tvm.llm.exported import exported
 from uir_tvm.llm.read_model import packed_model
 
-from ..kernel_graph.test_cuda_graph import (
-    GPU,
-    Graphs,
-    captures,
-    graphs,  # noqa: F401: a fixture
-    launches,
-    machine_of,
-    outside,
-)
+from ..kernel_graph import captured
+from ..kernel_graph.captured import GPU, Graphs, captures, launches, machine_of, outside
 from .small import model
 
+graphs = captured.graphs
 LAYERS, ROOM = 2, 12
 #: One token at one place.
 TOKEN = {"input_ids": (1, 1), "cache_position": (1,)}
@@ -59,7 +53,7 @@ def test_what_breaks_capture_is_named() -> None:
     assert "its reason" in caught.value.render()
 
 
-def test_replays_are_the_tokens_of_plain_calls(graphs: Graphs) -> None:  # noqa: F811
+def test_replays_are_the_tokens_of_plain_calls(graphs: Graphs) -> None:
     """Two conversations in turns: each is captured once, and goes on with its own keys and values."""
     plain, made = (machine_of(mod) for mod in step(None, "llvm"))
     shapes = [(1, 2, ROOM, 8)] * (2 * LAYERS)

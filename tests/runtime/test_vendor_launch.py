@@ -222,6 +222,23 @@ def test_a_workspace_is_freed_when_its_stream_is_done(found: Found) -> None:
     assert f"{runtime.wait} 1001" in log[:freed] and "Destroy" in log[-1]
 
 
+@pytest.mark.parametrize("calls", [1, 40])
+def test_a_step_waits_for_its_result_alone(found: Found, calls: int) -> None:
+    """However many kernels: none is waited for but where the result is read, once it is all on the queue."""
+    runtime = found.runtime
+    for log in found.answer["tokens"][str(calls)]:
+        launched = [at for at, line in enumerate(log) if line.startswith(("twice", "plus_one"))]
+        assert len(launched) == 4 * calls
+        waits = [at for at, line in enumerate(log) if line.startswith(runtime.wait)]
+        assert not [at for at in waits if launched[0] < at < launched[-1]]
+        after = [line for line in log[launched[-1] + 1 :] if not line.startswith(runtime.select)]
+        assert after[:2] == [f"{runtime.wait} 0", runtime.to_host]
+        # of each input that is written: ours before the copy, TVM's after it; and of the result
+        assert len(waits) == 2 * 2 + 2
+        others = [line for line in log if not line.startswith((runtime.select, "twice", "plus_one"))]
+        assert len(others) < 30, "calls of the runtime grow with kernels"
+
+
 @pytest.mark.parametrize("case", list(RUNTIMES["npu"].refused))
 def test_what_does_not_run_says_why(found: Found, case: str) -> None:
     assert found.runtime.refused[case] in found.outcome(case)["error"]

@@ -124,6 +124,31 @@ def workspaces(
     return logs
 
 
+def tokens(
+    common: dict[str, Any], runtime: ctypes.CDLL, memory: Memory, code: bytes
+) -> dict[int, list[list[str]]]:
+    """What the runtime was asked by three steps alike, of so many calls of a kernel each.
+
+    As a token of a language model: two inputs to the device, calls on one queue, one result to the host.
+    """
+    module = tvm_ffi.get_global_func("uir.runtime.device_module")(
+        metadata({}, common["kind"], common["arch"]), ["// text"], [{common["arch"]: code}]
+    )
+    state = [memory.tensor(np.zeros(SIZE, "float32"), 0) for _ in range(2)]
+    logs: dict[int, list[list[str]]] = {}
+    for calls in (1, 40):
+        logs[calls] = []
+        for step in range(3):
+            runtime.fake_reset(b"", 0)
+            given = [memory.tensor(np.full(SIZE, step, "float32"), 0) for _ in range(2)]
+            for _ in range(calls):
+                module["affine"](given[0], state[0])
+                module["affine"](state[0], state[1])
+            assert memory.array(state[1])[0] == 4 * step + 3
+            logs[calls].append(runtime.fake_log().decode().split("\n")[:-1])
+    return logs
+
+
 def main() -> None:
     runtime_path, ours, fake, kernels = sys.argv[1:]
     ctypes.CDLL(runtime_path, ctypes.RTLD_GLOBAL)
@@ -135,6 +160,7 @@ def main() -> None:
     memory, code = Memory(runtime), pathlib.Path(kernels).read_bytes()
     outcomes = {name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()}
     streams = workspaces(common, runtime, memory, code)
+    steps = tokens(common, runtime, memory, code)
     described = {str(key): str(value) for key, value in described.items()}
     chosen = str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")())
     try:
@@ -143,6 +169,7 @@ def main() -> None:
     except Exception as error:
         other = str(error).replace("\x1f", "|")
     answer = {"described": described, "cases": outcomes, "chosen": chosen, "other": other, "streams": streams}
+    answer["tokens"] = steps
     json.dump(answer, sys.stdout)
 
 
