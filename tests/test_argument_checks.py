@@ -97,6 +97,8 @@ def test_few_assertions_are_left_and_those_of_the_function_itself_stay() -> None
         return found
 
     assert checked(mod).same_as(mod), "nobody said that a program calls it"
+    inner = tvm.IRModule({"main": mod["main"].with_attr("calling_conv", 0)})
     with called_by_a_program():
         few = asserted(checked(mod))
+        assert asserted(checked(inner)) == asserted(inner), "a function that others call has no such checks"
     assert few[-1] == "mine" and len(few) <= 7 < 30 < len(asserted(mod))

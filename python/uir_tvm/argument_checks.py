@@ -30,6 +30,8 @@ WRONG = (
 )
 #: Conditions that are one: LLVM takes long for more without a branch among them.
 MOST = 16
+#: How functions are called whose arguments `MakePackedAPI` checks (TVM's ``CallingConv::kCPackedFunc``).
+PACKED = 1
 #: Parts of TVM's messages that say which function was called.
 CALLED = 3
 
@@ -52,7 +54,8 @@ def checked(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _function(func: Any) -> Any:
-    if not isinstance(func, tirx.PrimFunc):
+    # others, which a function calls itself or a device runs, begin with what they do
+    if not isinstance(func, tirx.PrimFunc) or (func.attrs or {}).get("calling_conv") != PACKED:
         return func
     try:
         return func.with_body(_together(func.body))
