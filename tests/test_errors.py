@@ -94,3 +94,19 @@ def test_exit_codes(kind: type[UirError]) -> None:
     same = [c for c in CLASSES if c.exit_code == kind.exit_code]
     root = min(same, key=lambda c: len(c.__mro__))
     assert all(issubclass(c, root) for c in same)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("one\ntwo", "one"),
+        ("", "ValueError"),
+        (
+            "Validation of 'heads':\n\n    576 is no multiple of 7\nmore",
+            "Validation of 'heads': 576 is no multiple of 7",
+        ),
+        ("alone:", "alone:"),
+    ],
+)
+def test_the_first_line_is_one_that_says_something(said: str, wanted: str) -> None:
+    assert errors.first_line(ValueError(said)) == wanted

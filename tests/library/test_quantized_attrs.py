@@ -129,12 +129,15 @@ def test_the_largest_bytes(vectors: str, worst: float) -> None:
         Packing(8, 32, 128, "float32"),
         Packing(8, 32, 0, "float32"),
         Packing(4, 32, 0, "float32"),
+        Packing(4, 48, 0, "float32"),
+        Packing(4, 128, 0, "float32"),
     ):
+        k = 2 * packing.group
         largest = (1 << packing.bits) - 1
         for code in (0, largest):
-            parts = (pack(np.full((16, 64), code), packing), np.ones((16, 2), np.float32), None)
-            got = run(product(1, 16, 64, packing, digits=1), np.full((1, 64), worst, np.float32), parts)
-            np.testing.assert_allclose(got, 64 * worst * (code - packing.zero), rtol=1e-6)
+            parts = (pack(np.full((16, k), code), packing), np.ones((16, 2), np.float32), None)
+            got = run(product(1, 16, k, packing, digits=1), np.full((1, k), worst, np.float32), parts)
+            np.testing.assert_allclose(got, k * worst * (code - packing.zero), rtol=1e-6)
 
 
 @pytest.mark.parametrize("vectors", VECTORS)
