@@ -21,9 +21,10 @@ and depends on no loop.  Equal ones make the same number, so one of them is enou
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from ..igraph.affine import Affine
-from ..igraph.nodes import IGraph, IOp, ISlice
+from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from ..verify.access import GraphFacts
 from .edit import Change, edited, with_slices
 from .flow import facts_of
@@ -67,7 +68,8 @@ def _first_loads(graph: IGraph) -> int:
 
 
 def _is_load(iop: IOp) -> bool:
-    return iop.op == "move" and str(iop.target.pointer.level) == "reg" != str(iop.sources[0].pointer.level)
+    levels = (str(iop.target.pointer.level), str(iop.sources[0].pointer.level)) if iop.op == "move" else ()
+    return levels == ("reg", "dram")
 
 
 def _numbers(facts: GraphFacts) -> list[int]:
@@ -95,9 +97,9 @@ def _is_number(piece: ISlice) -> bool:
     return single and str(piece.pointer.level) == "reg" and int(piece.pointer.size) == 1
 
 
-def _depends(iop: IOp, loops: object) -> bool:
+def _depends(iop: IOp, loops: Sequence[Loop]) -> bool:
     """Whether what an iOp computes depends on a loop around it, or on the unit."""
-    variables = {str(loop.var) for loop in loops} | {"pid"}  # type: ignore[attr-defined]
+    variables = {str(loop.var) for loop in loops} | {"pid"}
     values = [value for value in iop.attrs.values() if isinstance(value, Affine)]
     return any(variables & set(map(str, value.variables())) for value in values)
 

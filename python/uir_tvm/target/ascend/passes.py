@@ -20,7 +20,7 @@ PASSES: Mapping[str, str] = {
     "fold_operands": "cube cores take fp16 and bf16 as they are: no cast on vector cores before them",
     "dead": "what nobody reads takes room of the UB, and with it the second buffer",
     "deal_groups": "what all tiles of a core share is loaded once, and the next tile beside this one",
-    "numbers_first": "a chain of short instructions is hidden beside the first load, and makes all others wait behind it",
+    "numbers_first": "beside the first load a chain of short instructions costs nothing, behind it all wait",
     "hoist": "a broadcast or a load inside of a loop takes its start in every iteration",
     "peel_tails": "masked rows are repeats of their own, or scalar work; full tiles are one instruction",
     "align_rows": "vector instructions and transfers take rows from blocks of 32 bytes on",

@@ -22,7 +22,7 @@ PASSES: Mapping[str, str] = {
     "zero_pad_tiles": "products take whole blocks of rows and columns; zeros spare masks",
     "turn": "the matrix unit takes right operands by columns: one that lies so needs no transposition",
     "deal_groups": "what all tiles of a core share is loaded once, and the next tile beside this one",
-    "numbers_first": "a chain of short functions is hidden beside the first load, and makes all others wait behind it",
+    "numbers_first": "beside the first load a chain of short functions costs nothing, behind it all wait",
     "hoist": "a broadcast or a load inside of a loop takes its start in every iteration",
     "peel_tails": "masked elements are moved one segment at a time; full tiles at once",
     "coalesce_moves": "a transfer of less than 16 KB does not reach the bandwidth",
