@@ -31,8 +31,8 @@ TILES = TileSpace(
 ATTENTION = AttentionSpace(
     rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35, part_keys=128
 )
-#: Rows that few cores, all 48 of them once, and all of them a few times take; lengths at which columns that are
-#: not there cost.
+#: Rows that few cores, all 48 of them once, and all of them a few times take; lengths at which columns that
+#: are not there cost.
 SIZE_RANGES = SizeRanges(
     rows=(8, 32, 64, 256, 1024), lengths=(40, 64, 128, 512), rows_by_length=(8, 16, 48, 64), most=10
 )
