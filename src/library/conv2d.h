@@ -45,8 +45,8 @@ std::unique_ptr<Conv2dPlan> MakeBlockedConv2d(const Conv2dAttrs& attrs, const Co
  * layout. Null where only its reference code would serve. */
 std::unique_ptr<Conv2dPlan> MakeChannelsLastConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
-/*! Tiles of our own, for few pixels with the channels last and windows of one pixel; null for others, and where the
- * CPU has no AVX512. */
+/*! Tiles of our own, with the channels last; null where measurements left it to the library, and where the CPU has no
+ * AVX2. */
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
 /*! Loops in C++: any type, no library. */

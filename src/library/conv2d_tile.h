@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of a product of pixels and channels, some pixels by some vectors of output channels, in vectors of kLanes
-// floats. No guard: conv2d_tiled.cc includes this in a namespace and for instructions of its own.
+// floats. No guard: conv2d_tile_kernels.cc includes this in a namespace and for instructions of its own.
 
 #include "library/vector_math.h"
 
 /*! How far ahead of one pixel's products its weight is asked for, in vectors. */
-constexpr int kAhead = 64;
+constexpr int kAhead = 4 * kLine / static_cast<int>(sizeof(float));
 
-/*! Sums of a tile begin with the bias and take one product after the other. Where what is left is at most a residual
- * and bounds, they end in the result; else in `to`, for `Finish`. */
+/*! Sums of a tile begin with the bias and take one product after the other, tap by tap. Where what is left is at most
+ * a residual and bounds, they end in the result; else in `to`, for `Finish`. */
 template <int kVectors, int kPixels>
 void Sums(const Tile& tile, float* to) {
   Vector sums[kPixels][kVectors];
@@ -17,18 +17,32 @@ void Sums(const Tile& tile, float* to) {
     if (tile.bias) Get(bias, tile.bias + v * kLanes, tile.channels - v * kLanes);
     for (int p = 0; p < kPixels; ++p) sums[p][v] = bias;
   }
-  const float* x[kPixels];
-#pragma GCC unroll 16
-  for (int p = 0; p < kPixels; ++p) x[p] = tile.x[p];
   const Unaligned* weight = reinterpret_cast<const Unaligned*>(tile.weight);
-  for (int64_t k = 0; k < tile.depth; ++k, weight += kVectors) {
-    if constexpr (kPixels == 1) {  // which waits for nothing but the weight
-      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(weight + kAhead + v);
-    }
+  const char* ahead = tile.ahead;
+  const float* x[kPixels];
+  const auto step = [&](int64_t k) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[p][v] += weight[v] * x[p][k];
+    }
+    weight += kVectors;
+  };
+  for (int64_t tap = 0; tap < tile.tap_count; ++tap) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      x[p] = tile.inside[p] >> tap & 1 ? tile.x + (tile.windows[p] + tile.taps[tap]) : tile.zeros;
+    }
+    int64_t k = 0;
+    for (; k < tile.fetches; ++k, ahead += kLine) {
+      __builtin_prefetch(ahead, 0, 2);
+      step(k);
+    }
+    for (; k < tile.depth; ++k) {
+      if constexpr (kPixels == 1) {  // which waits for nothing but the weight
+        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(weight + kAhead + v);
+      }
+      step(k);
     }
   }
   const bool ends = tile.bounded && tile.channels == kVectors * kLanes;
@@ -50,19 +64,6 @@ void Sums(const Tile& tile, float* to) {
   }
 }
 
-/*! 1 / x within an ulp. */
-UIR_INLINE void Reciprocal(Vector& x) {
-  const Vector near = reinterpret_cast<Vector>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(x)));
-  x = near * (2.0f - x * near);
-}
-
-UIR_INLINE void Logistic(Vector& x) {
-  x = -x;
-  Exp(x);
-  x = 1.0f + x;
-  Reciprocal(x);
-}
-
 /*! Keeps NaN. */
 UIR_INLINE void Bound(Vector& x, float low, float high) {
   x = x < low ? Vector{} + low : x > high ? Vector{} + high : x;
@@ -74,10 +75,10 @@ UIR_INLINE void Apply(Vector& x, float first, float second) {
   if constexpr (kActivation == Activation::kLeakyRelu) x = x < 0.0f ? first * x : x;
   if constexpr (kActivation == Activation::kClip) Bound(x, first, second);
   if constexpr (kActivation == Activation::kTanh) Tanh(x);
-  if constexpr (kActivation == Activation::kSigmoid) Logistic(x);
+  if constexpr (kActivation == Activation::kSigmoid) Sigmoid(x);
   if constexpr (kActivation == Activation::kSilu) {
     Vector gate = x;
-    Logistic(gate);
+    Sigmoid(gate);
     x *= gate;
   }
   if constexpr (kActivation == Activation::kHardSigmoid || kActivation == Activation::kHardSwish) {
@@ -87,26 +88,29 @@ UIR_INLINE void Apply(Vector& x, float first, float second) {
   }
 }
 
-/*! Residual and activation of `pixels` rows of sums, and their places in the result. */
+/*! Residual and activation of `count` sums of neighbours, and their places in the result. */
 template <Activation kActivation>
-void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
-  const float first = tile.epilogue->parameters[0], second = tile.epilogue->parameters[1];
+UIR_INLINE void FinishVector(const Tile& tile, const float* sums, int64_t at, int64_t count) {
   const Residual residual = tile.epilogue->residual;
-  for (int p = 0; p < pixels; ++p) {
-    for (int v = 0; v < vectors; ++v) {
-      const int64_t at = p * tile.row + v * kLanes, count = tile.channels - v * kLanes;
-      Vector x = *reinterpret_cast<const Unaligned*>(sums + (p * vectors + v) * kLanes), other = {};
-      if (residual != Residual::kNone) Get(other, tile.residual + at, count);
-      if (residual == Residual::kBeforeActivation) x += other;
-      Apply<kActivation>(x, first, second);
-      if (residual == Residual::kAfterActivation) x += other;
-      Put(tile.out + at, x, count);
-    }
-  }
+  Vector x = *reinterpret_cast<const Unaligned*>(sums), other = {};
+  if (residual != Residual::kNone) Get(other, tile.residual + at, count);
+  if (residual == Residual::kBeforeActivation) x += other;
+  Apply<kActivation>(x, tile.epilogue->parameters[0], tile.epilogue->parameters[1]);
+  if (residual == Residual::kAfterActivation) x += other;
+  Put(tile.out + at, x, count);
 }
 
-typedef void (*SumsOf)(const Tile&, float*);
-typedef void (*FinishOf)(const Tile&, const float*, int, int);
+/*! Of `pixels` rows of sums. */
+template <Activation kActivation>
+void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
+  const int whole = static_cast<int>(tile.channels / kLanes);
+  for (int p = 0; p < pixels; ++p, sums += vectors * kLanes) {
+    const int64_t at = p * tile.row;
+    for (int v = 0; v < whole; ++v) FinishVector<kActivation>(tile, sums + v * kLanes, at + v * kLanes, kLanes);
+    if (whole == vectors) continue;
+    FinishVector<kActivation>(tile, sums + whole * kLanes, at + whole * kLanes, tile.channels - whole * kLanes);
+  }
+}
 
 /*! Of one pixel, of two, and so on. */
 template <int kVectors, int... kBefore>
@@ -126,7 +130,8 @@ inline SumsOf SumsFor(int vectors, int pixels) {
     case 3:
       return kPixelsOf<3>[pixels - 1];
     default:
-      return kPixelsOf<4>[pixels - 1];
+      if constexpr (kMostPixels[3] > 0) return kPixelsOf<4>[pixels - 1];
+      return nullptr;
   }
 }
 

@@ -1,79 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of few pixels with windows of one, which are products of pixels and channels, in tiles of our own: the
-// library shares out whole rows of images, and its call costs as much as one pixel does. A tile is some pixels by up
-// to 64 output channels, whose sums stay in registers.
+// Convolutions in tiles of our own, of activations with the channels last: some pixels by some output channels, whose
+// sums stay in registers from the first product to the epilogue. Threads share pixels, not rows of images, or panels of
+// the weight.
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <sstream>
-#include <utility>
+#include <vector>
 
 #include "base/rounding.h"
 #include "library/conv2d.h"
+#include "library/conv2d_tile_kernels.h"
 #include "library/parallel.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define UIR_TILES 1
-#include <immintrin.h>
-#endif
-#define UIR_INLINE inline __attribute__((always_inline))
-
 namespace uir::library {
-
-#ifdef UIR_TILES
 namespace {
 
-/*! Output channels of a panel of the weight, at most. */
-constexpr int kPanel = 64;
-/*! Pixels of a tile, at most, by its vectors of channels. */
-constexpr int kMostPixels[4] = {8, 8, 8, 6};
-/*! Sums of a tile, at most. */
-constexpr int kMostSums = 6 * kPanel;
-/*! Numbers of the input that serve all panels before the next ones: they stay in a core's second cache. */
+/*! Bytes of the input that serve all panels before the next ones: they stay in a core's second cache. */
 constexpr int64_t kBandBytes = 256 << 10;
+/*! Pixels of such a band, at least and at most. */
+constexpr int64_t kLeastBand = 32, kMostBand = 1024;
 /*! Weights of so many bytes stay in a core's first cache: then a few pixels serve all panels. */
 constexpr int64_t kNearBytes = 24 << 10, kNearPixels = 24;
-/*! Fewer pixels are ours, and some more where sums are of many products. */
-constexpr int64_t kFewPixels = 128, kMorePixels = 256, kManyProducts = 512;
+/*! Taps of a window, at most: each is a bit of a number. */
+constexpr int64_t kMostTaps = 64;
 
-/*! What one tile reads and writes. */
-struct Tile {
-  const float* const* x = nullptr;                   // the pixels
-  const float* weight = nullptr;                     // [depth, vectors * lanes]
-  const float *bias = nullptr, *residual = nullptr;  // null: none
-  float* out = nullptr;
-  int64_t depth = 0;              // products of a sum
-  int64_t row = 0, channels = 0;  // from pixel to pixel of the result; how many channels of it these are
-  const Epilogue* epilogue = nullptr;
-  bool bounded = false;  // nothing but bounds comes after the sum, of product, bias and residual
-  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+/*! Pixels of the result, and what of the images their windows are. */
+struct Band {
+  Range pixels;
+  int64_t windows[kMostBand];
+  uint64_t inside[kMostBand];
 };
-
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
-namespace avx512 {
-constexpr int kLanes = 16;
-#include "library/conv2d_tile.h"
-}  // namespace avx512
-#pragma GCC pop_options
-
-constexpr int kLanes = avx512::kLanes;
-
-bool HasInstructions() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-}
 
 class TiledConv2d final : public Conv2dPlan {
  public:
-  TiledConv2d(const Conv2dAttrs& attrs, int threads)
-      : attrs_(attrs), finish_(avx512::FinishFor(attrs.epilogue.activation)) {
+  TiledConv2d(const Conv2dAttrs& attrs, const TileKernels& kernels, int threads)
+      : attrs_(attrs), kernels_(kernels), finish_(kernels.finish(attrs.epilogue.activation)), zeros_(attrs.i) {
     format_.dims = Conv2dWeightDims(attrs_);
-    for (int64_t begin = 0; begin < attrs_.o; begin += kPanel) {
-      const int64_t size = std::min<int64_t>(kPanel, attrs_.o - begin);
+    for (int64_t begin = 0; begin < attrs_.o;) {
+      const int64_t left = attrs_.o - begin, size = left <= kernels.widest ? left : kernels.panel;
       format_.Add(begin, size, PanelLayout(size));
+      begin += size;
     }
+    for (int64_t y = 0; y < attrs_.kh; ++y) {
+      for (int64_t x = 0; x < attrs_.kw; ++x) {
+        taps_.push_back((y * attrs_.dilation[0] * attrs_.w + x * attrs_.dilation[1]) * attrs_.c);
+      }
+    }
+    inside_rows_ = Inside(attrs_.oh, attrs_.h, 0);
+    inside_columns_ = Inside(attrs_.ow, attrs_.w, 1);
     Cut(threads);
   }
 
@@ -88,33 +63,49 @@ class TiledConv2d final : public Conv2dPlan {
   const WeightFormat* weight_format() const final { return &format_; }
   std::string Describe() const final {
     std::ostringstream text;
-    text << "{\"plan\": \"tiles\", \"implementation\": \"avx512\", \"parts\": [" << split_.parts[0] << ", "
-         << split_.parts[1] << "], \"panels\": " << format_.panels.size() << ", \"reorders\": 0}";
+    text << "{\"plan\": \"tiles\", \"implementation\": \"" << kernels_.name << "\", \"parts\": [" << split_.parts[0]
+         << ", " << split_.parts[1] << "], \"panels\": " << format_.panels.size() << ", \"reorders\": 0}";
     return text.str();
   }
 
  private:
   int64_t Pixels() const { return attrs_.n * attrs_.oh * attrs_.ow; }
+  int64_t Taps() const { return attrs_.kh * attrs_.kw; }
 
-  /*! Of [o, i, 1, 1]: the output channels of a panel side by side, for each channel of the input. */
+  /*! Of [o, i, kh, kw]: the output channels of a panel side by side, for each channel of the input, tap by tap. */
   BlockedLayout PanelLayout(int64_t size) const {
-    const int64_t wide = RoundUp(size, kLanes);
-    BlockedLayout layout = BlockedLayout::Contiguous({size, attrs_.i, 1, 1}, sizeof(float));
-    for (int d = 1; d < 4; ++d) layout.strides[d] = wide;
-    layout.strides[0] = attrs_.i * wide;
+    const int64_t wide = RoundUp<int64_t>(size, kernels_.lanes), tap = attrs_.i * wide;
+    BlockedLayout layout = BlockedLayout::Contiguous({size, attrs_.i, attrs_.kh, attrs_.kw}, sizeof(float));
+    layout.strides[0] = Taps() * tap;
+    layout.strides[1] = wide;
+    layout.strides[2] = attrs_.kw * tap;
+    layout.strides[3] = tap;
     layout.blocks = 1;
     layout.block_size[0] = wide;
-    layout.bytes = attrs_.i * wide * static_cast<int64_t>(sizeof(float));
+    layout.bytes = Taps() * tap * static_cast<int64_t>(sizeof(float));
     return layout;
+  }
+
+  /*! For each row or column of the result, the taps whose row or column lies in the image. */
+  std::vector<uint64_t> Inside(int64_t results, int64_t size, int d) const {
+    std::vector<uint64_t> made(results, 0);
+    for (int64_t at = 0; at < results; ++at) {
+      for (int64_t tap = 0; tap < Taps(); ++tap) {
+        const int64_t step = d == 0 ? tap / attrs_.kw : tap % attrs_.kw;
+        const int64_t place = at * attrs_.stride[d] - attrs_.padding[d] + step * attrs_.dilation[d];
+        if (place >= 0 && place < size) made[at] |= uint64_t{1} << tap;
+      }
+    }
+    return made;
   }
 
   /*! Threads share pixels, or panels where that leaves them less to read. */
   void Cut(int threads) {
-    const double depth = static_cast<double>(attrs_.i);
+    const double depth = static_cast<double>(attrs_.i * Taps()), channels = static_cast<double>(attrs_.i);
     auto cost = [&](const std::array<int64_t, 3>& size) {
       const double pixels = static_cast<double>(size[0]);
-      const double wide = static_cast<double>(std::min(attrs_.o, size[1] * kPanel));
-      return depth * (pixels * wide + 12 * wide + 8 * pixels) + 16 * pixels * wide;
+      const double wide = static_cast<double>(std::min(attrs_.o, size[1] * kernels_.panel));
+      return depth * (pixels * wide + 12 * wide) + 8 * channels * pixels + 16 * pixels * wide;
     };
     const int64_t panels = static_cast<int64_t>(format_.panels.size());
     split_ = ChooseSplit({SplitDim{Pixels(), 1}, SplitDim{panels, 1}, SplitDim{}}, threads, cost);
@@ -122,6 +113,9 @@ class TiledConv2d final : public Conv2dPlan {
 
   Tile TileOf(const Conv2dData& data, const Panel& panel) const {
     Tile tile;
+    tile.x = reinterpret_cast<const float*>(data.x);
+    tile.zeros = zeros_.data();
+    tile.taps = taps_.data(), tile.tap_count = Taps();
     tile.weight = reinterpret_cast<const float*>(data.w + panel.offset);
     tile.bias = attrs_.epilogue.bias ? reinterpret_cast<const float*>(data.bias) + panel.begin : nullptr;
     tile.depth = attrs_.i, tile.row = attrs_.o, tile.channels = panel.size;
@@ -136,69 +130,84 @@ class TiledConv2d final : public Conv2dPlan {
   }
 
   void RunPart(const Conv2dData& data, const Range& pixels, const Range& columns) const {
-    const int64_t bytes = attrs_.c * static_cast<int64_t>(sizeof(float));
-    const int64_t band = format_.bytes <= kNearBytes ? kNearPixels : std::max<int64_t>(32, kBandBytes / bytes);
-    for (int64_t begin = 0; begin < pixels.size; begin += band) {
-      const Range some{pixels.begin + begin, std::min(band, pixels.size - begin)};
+    const int64_t bytes = attrs_.c * attrs_.stride[0] * attrs_.stride[1] * static_cast<int64_t>(sizeof(float));
+    const int64_t size =
+        format_.bytes <= kNearBytes ? kNearPixels : std::clamp(kBandBytes / bytes, kLeastBand, kMostBand);
+    Band band;
+    for (int64_t begin = 0; begin < pixels.size; begin += size) {
+      band.pixels = {pixels.begin + begin, std::min(size, pixels.size - begin)};
+      FindWindows(&band);
       for (int64_t number = columns.begin; number < columns.begin + columns.size; ++number) {
-        RunPanel(data, some, format_.panels[number]);
+        const bool last = number + 1 == columns.begin + columns.size;
+        RunPanel(data, band, format_.panels[number], last ? nullptr : &format_.panels[number + 1]);
       }
     }
   }
 
-  void RunPanel(const Conv2dData& data, const Range& pixels, const Panel& panel) const {
-    const int vectors = static_cast<int>(CeilDiv<int64_t>(panel.size, kLanes));
-    const int tiles = static_cast<int>(CeilDiv<int64_t>(pixels.size, kMostPixels[vectors - 1]));
-    const bool adds = attrs_.epilogue.residual != Residual::kNone;
-    alignas(64) float sums[kMostSums];
-    const float* x[kMostPixels[0]];
-    Tile tile = TileOf(data, panel);
-    tile.x = x;
-    for (int number = 0; number < tiles; ++number) {
-      const Range mine = Part(pixels.size, 1, tiles, number);
-      const int count = static_cast<int>(mine.size);
-      const int64_t first = pixels.begin + mine.begin, at = first * attrs_.o + panel.begin;
-      for (int p = 0; p < count; ++p) x[p] = Pixel(data, first + p);
-      tile.out = reinterpret_cast<float*>(data.out) + at;
-      tile.residual = adds ? reinterpret_cast<const float*>(data.residual) + at : nullptr;
-      avx512::SumsFor(vectors, count)(tile, sums);
-      if (!tile.bounded || tile.channels % kLanes) finish_(tile, sums, vectors, count);
+  void FindWindows(Band* band) const {
+    const Conv2dAttrs& s = attrs_;
+    int64_t column = band->pixels.begin % s.ow, row = band->pixels.begin / s.ow % s.oh;
+    int64_t image = band->pixels.begin / s.ow / s.oh;
+    for (int64_t p = 0; p < band->pixels.size; ++p) {
+      const int64_t y = row * s.stride[0] - s.padding[0], x = column * s.stride[1] - s.padding[1];
+      band->windows[p] = ((image * s.h + y) * s.w + x) * s.c;
+      band->inside[p] = inside_rows_[row] & inside_columns_[column];
+      if (++column < s.ow) continue;
+      column = 0;
+      if (++row < s.oh) continue;
+      row = 0, ++image;
     }
   }
 
-  /*! The input's pixel of one of the result. */
-  const float* Pixel(const Conv2dData& data, int64_t pixel) const {
-    const Conv2dAttrs& s = attrs_;
-    const float* x = reinterpret_cast<const float*>(data.x);
-    if (s.stride[0] == 1 && s.stride[1] == 1) return x + pixel * s.c;
-    const int64_t column = pixel % s.ow, row = pixel / s.ow % s.oh, image = pixel / s.ow / s.oh;
-    return x + ((image * s.h + row * s.stride[0]) * s.w + column * s.stride[1]) * s.c;
+  void RunPanel(const Conv2dData& data, const Band& band, const Panel& panel, const Panel* next) const {
+    const int vectors = static_cast<int>(CeilDiv<int64_t>(panel.size, kernels_.lanes));
+    const int tiles = static_cast<int>(CeilDiv<int64_t>(band.pixels.size, kernels_.most_pixels[vectors - 1]));
+    const bool adds = attrs_.epilogue.residual != Residual::kNone;
+    alignas(64) float sums[kMostSums];
+    Tile tile = TileOf(data, panel);
+    const int64_t share = next && kernels_.fetches ? CeilDiv<int64_t>(next->layout.bytes, kLine * tiles * Taps()) : 0;
+    tile.fetches = std::min(share, attrs_.i);
+    const bool finishes = !tile.bounded || tile.channels % kernels_.lanes;
+    const int64_t least = band.pixels.size / tiles, more = band.pixels.size % tiles;
+    int64_t begin = 0;
+    for (int number = 0; number < tiles; ++number) {
+      const int count = static_cast<int>(least + (number < more));
+      const int64_t at = (band.pixels.begin + begin) * attrs_.o + panel.begin;
+      if (next) tile.ahead = data.w + next->offset + number * tile.fetches * Taps() * kLine;
+      tile.windows = band.windows + begin, tile.inside = band.inside + begin;
+      tile.out = reinterpret_cast<float*>(data.out) + at;
+      tile.residual = adds ? reinterpret_cast<const float*>(data.residual) + at : nullptr;
+      kernels_.sums(vectors, count)(tile, sums);
+      if (finishes) finish_(tile, sums, vectors, count);
+      begin += count;
+    }
   }
 
   Conv2dAttrs attrs_;
-  avx512::FinishOf finish_;
+  const TileKernels& kernels_;
+  FinishOf finish_;
+  std::vector<float> zeros_;
+  std::vector<int64_t> taps_;
+  std::vector<uint64_t> inside_rows_, inside_columns_;
   WeightFormat format_;
   Split split_;
 };
 
 /*! Whether tiles compute it, and sooner than the library. */
-bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types) {
+bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& kernels) {
   const bool single = types.x == DType::kF32 && types.w == DType::kF32 && types.out == DType::kF32;
   const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
-  const bool pads = s.padding[0] || s.padding[1] || s.padding[2] || s.padding[3];
-  if (!single || !last || pads || !s.packed || s.groups != 1 || s.kh != 1 || s.kw != 1) return false;
-  if (s.epilogue.alpha != 1.0 || !avx512::FinishFor(s.epilogue.activation)) return false;
-  return s.n * s.oh * s.ow < (s.i < kManyProducts ? kFewPixels : kMorePixels);
+  if (!single || !last || !s.packed || s.groups != 1 || s.kh * s.kw > kMostTaps) return false;
+  if (s.epilogue.alpha != 1.0 || !kernels.finish(s.epilogue.activation)) return false;
+  return kernels.rule.Holds(s);
 }
 
 }  // namespace
-#endif
 
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
-#ifdef UIR_TILES
-  if (HasInstructions() && IsTiled(attrs, types)) return std::make_unique<TiledConv2d>(attrs, threads);
-#endif
-  return nullptr;
+  const TileKernels* kernels = TileKernelsHere();
+  if (!kernels || !IsTiled(attrs, types, *kernels)) return nullptr;
+  return std::make_unique<TiledConv2d>(attrs, *kernels, threads);
 }
 
 }  // namespace uir::library

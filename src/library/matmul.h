@@ -45,8 +45,8 @@ enum class Threading { kPool, kOpenMP };
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading);
 
-/*! One row by a constant matrix, in tiles of our own; null for others, and where the CPU has no AVX512. */
-std::unique_ptr<MatmulPlan> MakeRowMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
+/*! Few rows by a constant matrix, in tiles of our own; null for others, and where the CPU has no AVX2. */
+std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! On oneDNN; null where only its reference code would serve. */
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,

@@ -91,12 +91,13 @@ def test_every_epilogue(library: bool, activation: str, residual: str) -> None:
             check_matmul(attrs, random(1, 37, 50), random(2, 50, 70), (37, 70))
 
 
+@pytest.mark.parametrize("rows", [1, 11])
 @pytest.mark.parametrize("activation", ["none", "relu", "silu", "hard_sigmoid(0.2,0.5)", "gelu_erf"])
-def test_a_row_by_a_packed_weight(library: bool, threads: int, activation: str) -> None:
-    """In the middle of what holds it: offsets of the row, and of the result with its residual."""
+def test_few_rows_by_a_packed_weight(library: bool, threads: int, activation: str, rows: int) -> None:
+    """In the middle of what holds them: offsets of the rows, and of the result with its residual."""
     k, n = 77, 130
     attrs = MatmulAttrs(
-        m=1,
+        m=rows,
         n=n,
         k=k,
         a=OperandLayout((k, 1), 5),
@@ -107,16 +108,18 @@ def test_a_row_by_a_packed_weight(library: bool, threads: int, activation: str) 
         activation=activation,
         packed=True,
     )
-    check_matmul(attrs, random(1, k + 8), random(2, k, n), (n + 12,))
+    check_matmul(attrs, random(1, rows * k + 8), random(2, k, n), (rows * n + 12,))
 
 
-def test_one_row_is_read_in_tiles_unless_its_weight_is_another_s() -> None:
-    if "avx512" not in cpu.available().isa:
-        pytest.skip("tiles are for AVX512")
-    attrs = MatmulAttrs.contiguous((1, 384), (384, 300), packed=True)
-    assert cpu.describe(attrs)["plan"] == "tiles"
-    assert cpu.describe(evolve(attrs, packed_for=2048))["plan"] != "tiles"
-    assert cpu.describe(MatmulAttrs.contiguous((2, 384), (384, 300), packed=True))["plan"] != "tiles"
+def test_few_rows_are_read_in_tiles_unless_their_weight_is_another_s() -> None:
+    isa = cpu.available().isa
+    most = 1 if "avx512" in isa else 32
+    if "avx" not in isa:
+        pytest.skip("tiles are for AVX2 and AVX512")
+    for rows, plan in ((1, "tiles"), (most, "tiles"), (most + 1, "direct")):
+        attrs = MatmulAttrs.contiguous((rows, 384), (384, 300), packed=True)
+        assert cpu.describe(attrs)["plan"] == plan
+        assert cpu.describe(evolve(attrs, packed_for=2048))["plan"] == "direct"
 
 
 @pytest.mark.parametrize(

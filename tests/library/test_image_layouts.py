@@ -19,6 +19,18 @@ ACTIVATION_TEXTS = (
     "gelu_erf"
 ).split()
 
+#: Windows that tiles compute on CPUs with AVX2: beside the image on every side, in steps, with places between
+#: taps, of panels of two widths; sums of few products.
+WINDOWS: dict[str, dict[str, Any]] = {
+    "window in steps": {
+        "input": (2, 20, 9, 8),
+        "weight": (43, 20, 3, 3),
+        "strides": (2, 1),
+        "padding": (1, 0, 1, 2),
+        "dilation": (1, 2),
+    },
+    "short sums": {"input": (1, 3, 6, 7), "weight": (16, 3, 4, 2), "padding": (3, 1, 0, 1)},
+}
 #: Windows of one pixel for few pixels: whole and other numbers of vectors, tiles that are not full, pixels
 #: that are left out, one pixel.
 PRODUCTS: dict[str, dict[str, Any]] = {
@@ -43,6 +55,7 @@ CONVOLUTIONS: dict[str, dict[str, Any]] = {
     "large weight": {"input": (1, 256, 4, 4), "weight": (200, 256, 3, 3), "padding": (1, 1, 1, 1)},
     "pixels": {"input": (7, 16, 1, 1), "weight": (9, 16, 1, 1)},
     **PRODUCTS,
+    **WINDOWS,
 }
 CASES = [(name, x, out) for name in CONVOLUTIONS for x in LAYOUTS for out in LAYOUTS]
 
@@ -100,13 +113,13 @@ def test_nothing_is_reordered_between_channels_last(name: str) -> None:
     assert not found["implementation"].startswith("ref")
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("name", [*PRODUCTS, *WINDOWS])
 @pytest.mark.parametrize("activation", ACTIVATION_TEXTS)
 def test_every_activation_of_a_tile(name: str, activation: str) -> None:
     """Of sums from about -30 to 30, with the residual in every place."""
     for residual in cpu.RESIDUALS:
         attrs = Conv2dAttrs(
-            **PRODUCTS[name],
+            **CONVOLUTIONS[name],
             bias=residual != "none",
             residual=residual,
             activation=activation,
@@ -119,7 +132,7 @@ def test_every_activation_of_a_tile(name: str, activation: str) -> None:
         if residual != "none":
             more.append(lying(random(4, *attrs.output), "NHWC"))
         want = reference.conv2d(attrs, x, w, *more)
-        # 90 products, of which each errs by 6e-8 of itself, and the activation's 3 ulp
+        # 180 products, of which each errs by 6e-8 of itself, and the activation's 3 ulp
         assert np.abs(run(attrs, x, w, *more) - want).max() <= 1e-5 * np.abs(want).max()
 
 
@@ -134,7 +147,7 @@ def test_tiles_keep_nan(activation: str) -> None:
         output_layout="NHWC",
     )
     if cpu.describe(attrs)["plan"] != "tiles":
-        pytest.skip("this CPU has no AVX512")
+        pytest.skip("this CPU has no AVX2")
     x, w = lying(random(1, *attrs.input), "NHWC"), random(2, *attrs.weight)
     want = run(attrs, x, w)
     x[1, 3, 2, 5] = np.nan
@@ -147,12 +160,39 @@ def test_tiles_keep_nan(activation: str) -> None:
 def test_threads_share_few_pixels(threads: int) -> None:
     """Pixels, not rows, of seven: 24 and 25 of 49. Of one pixel they share the channels of the result."""
     shared = {"packed": True, "input_layout": "NHWC", "output_layout": "NHWC"}
-    found = cpu.describe(Conv2dAttrs(input=(1, 256, 7, 7), weight=(64, 256, 1, 1), **shared))
+    found = cpu.describe(Conv2dAttrs(input=(1, 1024, 7, 7), weight=(16, 1024, 1, 1), **shared))
     if found["plan"] != "tiles":
-        pytest.skip("this CPU has no AVX512")
+        pytest.skip("this CPU has no AVX2")
     assert found["parts"] == [threads, 1]
     found = cpu.describe(Conv2dAttrs(input=(1, 512, 1, 1), weight=(512, 512, 1, 1), **shared))
     assert (found["plan"], found["parts"]) == ("tiles", [1, threads])
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "residual", "plan"),
+    [
+        (7, 512, "none", "tiles"),
+        (14, 256, "before_activation", "tiles"),
+        (56, 64, "before_activation", "channels last"),
+        (56, 64, "after_activation", "tiles"),
+    ],
+)
+def test_tiles_where_they_were_faster(size: int, channels: int, residual: str, plan: str) -> None:
+    """Of 3x3 windows: few results of long sums, and residuals that oneDNN would add in a pass of its own."""
+    attrs = Conv2dAttrs(
+        input=(1, channels, size, size),
+        weight=(channels, channels, 3, 3),
+        padding=(1, 1, 1, 1),
+        activation="silu",
+        residual=residual,
+        packed=True,
+        input_layout="NHWC",
+        output_layout="NHWC",
+    )
+    isa = cpu.available().isa
+    if "avx512" in isa or "avx2" not in isa:
+        pytest.skip("measured with AVX2 and without AVX512")
+    assert cpu.describe(attrs)["plan"] == plan
 
 
 def test_threads_share_the_rows_of_all_images(threads: int) -> None:

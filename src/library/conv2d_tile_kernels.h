@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of convolutions in tiles of our own: some pixels by some vectors of output channels, whose sums
+// stay in registers. One table of such code for each width of vectors.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "library/attrs.h"
+
+namespace uir::library {
+
+/*! What one tile reads and writes. */
+struct Tile {
+  const float* x = nullptr;          // the images
+  const int64_t* windows = nullptr;  // where in them the window of each pixel begins, maybe before them
+  const uint64_t* inside = nullptr;  // of each pixel a bit for each tap that lies in its image
+  const float* zeros = nullptr;      // what the other taps read
+  const int64_t* taps = nullptr;     // where taps lie from the beginning of a window
+  int64_t tap_count = 0;
+  const float* weight = nullptr;                     // [taps, depth, vectors * lanes]
+  const char* ahead = nullptr;                       // what is brought into the second cache meanwhile
+  const float *bias = nullptr, *residual = nullptr;  // null: none
+  float* out = nullptr;
+  int64_t depth = 0;              // products of a sum, for each tap
+  int64_t fetches = 0;            // with how many of these goes a line of `ahead`
+  int64_t row = 0, channels = 0;  // from pixel to pixel of the result; how many channels of it these are
+  const Epilogue* epilogue = nullptr;
+  bool bounded = false;  // nothing but bounds comes after the sum, of product, bias and residual
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+};
+
+/*! Bytes of a cache line. */
+constexpr int64_t kLine = 64;
+
+/*! Sums of a tile, into the result where the tile is bounded and its channels are whole vectors, else into `to`. */
+typedef void (*SumsOf)(const Tile& tile, float* to);
+/*! Residual and activation of the sums of so many vectors and pixels, and their places in the result. */
+typedef void (*FinishOf)(const Tile& tile, const float* sums, int vectors, int pixels);
+
+/*! Vectors of a tile, at most. */
+constexpr int kMostVectors = 4;
+/*! Floats of the sums of a tile, at most. */
+constexpr int kMostSums = 6 * 64;
+
+/*! Fewer results than `pixels` of sums of `products` and more. */
+struct TileLimit {
+  int64_t products, pixels;
+};
+
+/*! What tiles compute sooner than the library, by measurement (docs/library-operators.md). */
+struct TileRule {
+  bool windows;         // convolutions of more than a pixel, or beside images, too
+  TileLimit limits[2];  // one of these holds
+  int64_t late;         // or sums are of so many products, and a residual follows the activation
+  int64_t rows;         // products of fewer rows
+  bool Holds(const Conv2dAttrs& attrs) const;
+};
+
+/*! Tiles for one width of vectors. */
+struct TileKernels {
+  const char* name;
+  int lanes;
+  int64_t panel, widest;   // output channels of a panel of the weight; and of the last one, at most
+  const int* most_pixels;  // pixels of a tile, at most, by its vectors of channels; 0: no such tile
+  bool fetches;            // whether a panel is brought into the second cache while the one before is in use
+  TileRule rule;
+  SumsOf (*sums)(int vectors, int pixels);
+  FinishOf (*finish)(Activation activation);  // null: not one of ours
+};
+
+/*! For the widest vectors of this CPU; null without AVX2. */
+const TileKernels* TileKernelsHere();
+
+}  // namespace uir::library
