@@ -142,6 +142,7 @@ def test_parts_of_blocks_are_transposed(bits: int, lanes: int) -> None:
         (1, lanes),
         (lanes, 1),
         (2, 3),
+        (lanes, lanes // 2 + 1),
         (lanes - 1, lanes),
         (lanes, lanes - 1),
         (lanes, lanes),

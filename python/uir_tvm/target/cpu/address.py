@@ -60,14 +60,16 @@ class LoopScope:
             total = total + atom * term.coeff
         return total + value.constant
 
-    def bound(self, value: Affine | None, default: int, limit: int) -> Expr:
+    def bound(self, value: Affine | None, default: int | Expr, limit: int | Expr) -> Expr:
         """A bound of a valid box, clamped into ``[0, limit]``; ``default`` where there is none."""
         if value is None:
-            return index(default)
+            return index(default) if isinstance(default, int) else default
         low, high = self.range(value)
         bound = self.expr(value)
         if low < 0:
             bound = tirx.max(bound, index(0))
+        if not isinstance(limit, int):
+            return tirx.min(bound, limit)
         return tirx.min(bound, index(limit)) if high > limit else bound
 
     def range(self, value: Affine) -> tuple[int, int]:

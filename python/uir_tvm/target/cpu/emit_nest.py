@@ -21,6 +21,7 @@ from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
 from .stream import Streams, aligned, begins_anywhere, to_alignment
+from .tall_tiles import goes_on
 from .values import OperandValues, Origin, is_dear
 
 #: Independent accumulators of a reduction along rows: enough to hide the latency of an addition.
@@ -145,9 +146,14 @@ class NestEmitter:
         ends = [group for group in nest.groups if group.actions[0].box[2:] != (None, None)]
         return all(self.lanes(group) == 1 or self.has_masks(nest, group) for group in ends)
 
+    def may_be_taller(self, nest: RowNest) -> bool:
+        """Whether a nest that is moved block by block can do what the units after it do (`tall_tiles`)."""
+        blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
+        return bool(blocked) and goes_on(nest, self.values)
+
     # --- ranges ------------------------------------------------------------------------------------
 
-    def bounds(self, bounds: tuple, limit: int) -> tuple[Expr, Expr]:
+    def bounds(self, bounds: tuple, limit: int | Expr) -> tuple[Expr, Expr]:
         """A range of a valid box as expressions, clamped into the shape."""
         scope = self.kernel.scope
         return scope.bound(bounds[0], 0, limit), scope.bound(bounds[1], limit, limit)

@@ -48,6 +48,26 @@ class _BlockedSide:
     whole: Expr
     last: Expr
 
+    @property
+    def has_length(self) -> bool:
+        """Whether sizes decide nothing of it."""
+        return as_int(self.begin) is not None and as_int(self.end) is not None
+
+
+@attrs.frozen
+class _Walk:
+    """Blocks along a side: how many, the place of the last, and elements from one place to the next."""
+
+    blocks: Expr
+    last: Expr
+    in_source: Expr
+    in_target: Expr
+
+    def or_else(self, code: Code, condition: Expr, other: _Walk) -> _Walk:
+        """This one where a condition holds."""
+        pairs = zip(attrs.astuple(self, recurse=False), attrs.astuple(other, recurse=False), strict=True)
+        return _Walk(*(code.bind(tirx.Select(condition, *pair)) for pair in pairs))
+
 
 def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[StridedAccess]:
     """The operands of a nest that blocks should be transposed of; none where the nest has no such form."""
@@ -82,6 +102,9 @@ def emit_blocks(
 
         for r in whole blocks of rows: for c in whole blocks of columns: transpose 16 x 16
         for the blocks of the last columns, then for those of the last rows: transpose a part of 16 x 16
+
+    A copy whose sides sizes decide has parts only where a side is shorter than a block: else the last
+    blocks end with their side, and what lies in two blocks is moved twice.
     """
     _BlockNest(emitter, nest, accesses, lanes).emit(code)
 
@@ -104,17 +127,63 @@ class _BlockNest:
                 storage = element(access.pointer.dtype).storage
                 self.blocks[access] = scratch(code, "block", storage, self.lanes * self.lanes)
         box = self.nest.actions[0].box
-        rows = self._side(code, box[:2], self.nest.rows)
+        tiles = self.emitter.kernel.tiles
+        rows = self._side(code, box[:2], self.nest.rows if tiles is None else tiles * self.nest.rows)
         cols = self._side(code, box[2:], self.group.cols)
+
+        is_masked = has_masked_parts(self.emitter, self.nest, self.accesses, self.lanes)
+        beside = self._parts if is_masked else self._elements
+        if self.direct is not None and not (rows.has_length and cols.has_length):
+            target = self.direct
+            fits = tirx.And(rows.whole > index(0), cols.whole > index(0))
+            code.branch(
+                fits,
+                lambda then: self._covered(then, rows, cols, target),
+                lambda other: beside(other, rows, cols),
+            )
+            return
 
         def band(inner: Code, row: Expr) -> None:
             inner.loop(cols.begin, cols.whole, self.lanes, lambda x, col: self._block(x, row, col), "c")
 
         code.loop(rows.begin, rows.whole, self.lanes, band, "r")
-        is_masked = has_masked_parts(self.emitter, self.nest, self.accesses, self.lanes)
-        (self._parts if is_masked else self._elements)(code, rows, cols)
+        beside(code, rows, cols)
 
-    def _side(self, code: Code, bounds: tuple, limit: int) -> _BlockedSide:
+    def _covered(self, code: Code, rows: _BlockedSide, cols: _BlockedSide, target: StridedAccess) -> None:
+        """Whole blocks alone, the last ones moved back; along the rows where columns are one block."""
+        memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
+        (access,) = self.accesses
+        strides = zip(memory.strides(access), memory.strides(target), strict=True)
+        down, across = (
+            self._walk(code, side, *pair) for side, pair in zip((rows, cols), strides, strict=True)
+        )
+        is_narrow = code.bind(tirx.EQ(across.blocks, index(1)))
+        outer, inner = across.or_else(code, is_narrow, down), down.or_else(code, is_narrow, across)
+        at, to = (code.bind(memory.address(scope, x, rows.begin, cols.begin)) for x in (access, target))
+
+        def band(around: Code, place: Expr) -> None:
+            first = around.bind(tirx.min(place, outer.last))
+            begin, there = (
+                around.bind(base + first * step)
+                for base, step in ((at, outer.in_source), (to, outer.in_target))
+            )
+
+            def block(body: Code, place: Expr) -> None:
+                last = body.bind(tirx.min(place, inner.last))
+                moved = begin + last * inner.in_source, there + last * inner.in_target
+                _move(self.emitter, body, access, target, moved, self.lanes)
+
+            around.loop(index(0), inner.blocks, self.lanes, block, "c")
+
+        code.loop(index(0), outer.blocks, self.lanes, band, "r")
+
+    def _walk(self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int) -> _Walk:
+        number = code.bind_index(distance(side.begin, side.end))
+        blocks = code.bind_index(tirx.truncdiv(number + (self.lanes - 1), index(self.lanes)))
+        steps = (index(step) if isinstance(step, int) else step for step in (in_source, in_target))
+        return _Walk(blocks, number - index(self.lanes), *steps)
+
+    def _side(self, code: Code, bounds: tuple, limit: int | Expr) -> _BlockedSide:
         begin, end = (code.bind_index(each) for each in self.emitter.bounds(bounds, limit))
         whole = code.bind_index(tirx.truncdiv(distance(begin, end), index(self.lanes)))
         return _BlockedSide(begin, end, whole, code.bind_index(begin + whole * index(self.lanes)))
@@ -193,18 +262,29 @@ def _transpose(
 ) -> None:
     """One block, or the first rows and columns of one (``part``)."""
     scope, memory = emitter.kernel.scope, emitter.kernel.memory
-    bits = 8 * bytes_of(access.pointer.dtype)
-    at = memory.address(scope, access, row, col)
-    if isinstance(target, StridedAccess):
-        to, buffer, stride = (
-            memory.address(scope, target, row, col),
-            memory.buffer(target.pointer),
-            memory.strides(target)[0],
-        )
-    else:
-        to, buffer, stride = index(0), target, lanes
-    source = memory.buffer(access.pointer)
-    text, along = emitter.kernel.text, memory.strides(access)[1]
+    is_access = isinstance(target, StridedAccess)
+    to = memory.address(scope, target, row, col) if is_access else index(0)
+    _move(emitter, code, access, target, (memory.address(scope, access, row, col), to), lanes, part)
+
+
+def _move(
+    emitter: NestEmitter,
+    code: Code,
+    access: StridedAccess,
+    target: tirx.Buffer | StridedAccess,
+    places: tuple[Expr, Expr],
+    lanes: int,
+    part: tuple[Expr, Expr] | None = None,
+) -> None:
+    """The same from one address to another."""
+    memory, bits = emitter.kernel.memory, 8 * bytes_of(access.pointer.dtype)
+    buffer, stride = (
+        (memory.buffer(target.pointer), memory.strides(target)[0])
+        if isinstance(target, StridedAccess)
+        else (target, lanes)
+    )
+    (at, to), source, along = places, memory.buffer(access.pointer), memory.strides(access)[1]
+    text = emitter.kernel.text
     code.add(transpose.transpose(text, bits, source, at, along, buffer, to, stride, lanes, part))
 
 

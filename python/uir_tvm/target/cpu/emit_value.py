@@ -44,7 +44,8 @@ class KernelContext:
     """What emission needs to know of the kernel around it.
 
     ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks;
-    ``avx512``: whether the processor has these instructions; ``loop``: the innermost loop's variable.
+    ``avx512``: whether the processor has these instructions; ``loop``: the innermost loop's variable;
+    ``tiles``: how many tiles, one beneath the other, are done as one (`tall_tiles`).
     """
 
     scope: LoopScope
@@ -55,6 +56,7 @@ class KernelContext:
     avx512: bool = False
     prefetches: Prefetches | None = None
     loop: str | None = None
+    tiles: Expr | None = None
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.ir import Expr, StringImm
 
 from ...errors import SEPARATOR, CodegenError
-from ...igraph.affine import Affine, var
+from ...igraph.affine import Affine, affine, var
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...igraph.rounds import MOST_ROUNDS, limited
@@ -193,9 +193,13 @@ def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) 
 
 def _bears_bounds(part: _Part, kernel: KernelContext) -> bool:
     """Whether the code of units with bounds is as fast as that of units without."""
-    width = _vector_bytes(part.graph)
-    emitter = NestEmitter(kernel, part.values, width, Streams(part.graph, kernel.text))
+    emitter = _emitter(part, kernel)
     return all(emitter.bears_bounds(nest) for nest in part.nests)
+
+
+def _emitter(part: _Part, kernel: KernelContext) -> NestEmitter:
+    """What tells how nests of a part would be emitted."""
+    return NestEmitter(kernel, part.values, _vector_bytes(part.graph), Streams(part.graph, kernel.text))
 
 
 def _lengths(graph: IGraph, scope: LoopScope) -> tuple[list[Expr], int]:
@@ -217,6 +221,11 @@ class _Bounded:
         """A loop over ``count`` units from ``first`` on."""
         place, inside = tirx.Var("place", INDEX), Code()
         pid = inside.bind_index(first + place)
+        once = None if self.full is not None else _once(self.part, kernel)
+        if once is not None:
+            tiles = code.bind_index(tirx.Select(once, count, index(1)))
+            count = code.bind_index(tirx.Select(once, tirx.min(count, index(1)), count))
+            kernel = attrs.evolve(kernel, tiles=tiles)
         bounded = _allocated(code, self.part, kernel)
         if self.full is None or self.full_part is None:
             _unit(inside, bounded, streams, pid)
@@ -234,6 +243,22 @@ class _Bounded:
         if streams.used:
             # once for all units of the thread: a fence waits for every store before it
             fence(code)
+
+
+def _once(part: _Part, kernel: KernelContext) -> Expr | None:
+    """When units of a part are one tall tile (`tall_tiles`): their loops have one round; None: never."""
+    body, rounds = part.planned, []
+    while len(body) == 1 and isinstance(body[0], _Repeat):
+        rounds.append(affine(body[0].loop.extent) if body[0].rounds is None else body[0].rounds)
+        body = body[0].body
+    if len(body) != 1 or not isinstance(body[0], RowNest):
+        return None
+    if any(not kernel.scope.sizes.issuperset(number.variables()) for number in rounds):
+        return None
+    if not _emitter(part, kernel).may_be_taller(body[0]):
+        return None
+    ends = [kernel.scope.expr(number) <= index(1) for number in rounds]
+    return functools.reduce(tirx.And, ends) if ends else tirx.const(True, "bool")
 
 
 @attrs.frozen(eq=False)

@@ -9,7 +9,7 @@ size are loaded into place, so that nothing has to cross them.  TIR has no such 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -30,8 +30,9 @@ define linkonce_odr i64 @{HERE}(i64 %n) alwaysinline {{
 """
 #: Most lanes of a block of which parts are moved under masks: its function is one straight run.
 MOST_PARTIAL = 16
-#: Vectors of so many bits are stored without a mask where all lanes exist: AVX2's masked stores are dear
-#: (`first_lanes`).
+#: Rows that x86 addresses from one: at a stride, twice and three times that.
+NEAR = 4
+#: Vectors of so many bits are stored without masks: AVX2's masked stores are dear (`first_lanes`).
 UNMASKED_BITS = 256
 
 
@@ -92,10 +93,15 @@ def definition(bits: int, lanes: int) -> str:
 
 
 def _rows_from(base: str, stride: str, count: int, element: str, value: Callable[[str], str]) -> list[str]:
-    """Where rows begin, each from the one before: LLVM would keep products with a stride beside the loop."""
-    rows = [f"%{base}"]
-    while len(rows) < count:
-        rows.append(value(f"getelementptr {element}, ptr {rows[-1]}, i64 %{stride}"))
+    """Where rows begin: `NEAR` of them are a register and a multiple of the stride behind one address."""
+    steps = [value(f"mul i64 %{stride}, {k}") for k in range(NEAR + 1)]
+    first, rows = f"%{base}", []
+    for row in range(count):
+        if row % NEAR == 0:
+            first = value(f"getelementptr {element}, ptr {first}, i64 {steps[NEAR]}") if row else first
+            rows.append(first)
+        else:
+            rows.append(value(f"getelementptr {element}, ptr {first}, i64 {steps[row % NEAR]}"))
     return rows
 
 
@@ -131,8 +137,8 @@ def name_of_part(bits: int, lanes: int) -> str:
 def definition_of_part(bits: int, lanes: int) -> str:
     """LLVM text of ``(source, source stride, target, target stride, rows, columns)`` of the target.
 
-    At most ``lanes`` of either, at least one.  Whole vectors are loaded and stored under masks; what lies
-    beyond the last column is loaded from the last one again.
+    At most ``lanes`` of either, at least one.  Whole vectors are loaded under masks; what lies beyond the
+    last column is loaded from the last one again.  They are stored under masks too, or by halves.
     """
     part = PART_BITS // bits
     vector, element, holds = f"<{lanes} x i{bits}>", f"i{bits}", f"<{lanes} x i1>"
@@ -156,7 +162,7 @@ def definition_of_part(bits: int, lanes: int) -> str:
         return value(f"icmp slt {counts} <{numbers}>, {all_of}")
 
     align = bits // 8
-    in_rows, in_cols = mask("%rows"), mask("%cols")
+    in_rows = mask("%rows")
     rows, at = [], "%s"
     for number in range(lanes):
         if number:
@@ -175,25 +181,66 @@ def definition_of_part(bits: int, lanes: int) -> str:
         for row in _transposed([parts[block] for parts in placed], part, lanes, vector, value)
     ]
 
-    def stored(name: str, store_row: Callable[[str, str], str]) -> None:
-        at = "%t"
-        for number, row in enumerate(made):
+    def stored(name: str, start: str, end: str, calls: Sequence[str]) -> None:
+        at = start
+        for number, call in enumerate(calls):
             if number:
                 there = value(f"icmp slt i32 {number}, %rows")
-                lines.extend((f"  br i1 {there}, label %{name}{number}, label %end", f"{name}{number}:"))
+                lines.extend((f"  br i1 {there}, label %{name}{number}, label %{end}", f"{name}{number}:"))
                 at = value(f"getelementptr {element}, ptr {at}, i64 %n")
-            lines.append(store_row(row, at))
+            lines.append("  " + call.format(at=at))
+        lines.append(f"  br label %{end}")
 
-    if bits * lanes <= UNMASKED_BITS:
+    if bits * lanes > UNMASKED_BITS:
+        in_cols = mask("%cols")
+        under = f"ptr {{at}}, i32 {align}, {holds} {in_cols}"
+        stored("row", "%t", "end", [f"call void {store}({vector} {row}, {under})" for row in made])
+    else:
         lines += [f"  %whole = icmp sge i32 %cols, {lanes}", "  br i1 %whole, label %plain, label %part"]
         lines.append("plain:")
-        stored("wide", lambda row, at: f"  store {vector} {row}, ptr {at}, align {align}")
-        lines += ["  br label %end", "part:"]
-    stored(
-        "row",
-        lambda row, at: f"  call void {store}({vector} {row}, ptr {at}, i32 {align}, {holds} {in_cols})",
-    )
-    return "\n".join([*lines, "  br label %end", "end:", "  ret void", "}"]) + "\n"
+        stored("wide", "%t", "end", [f"store {vector} {row}, ptr {{at}}, align {align}" for row in made])
+        lines.append("part:")
+        _store_parts(bits, lanes, made, lines, stored)
+    return "\n".join([*lines, "end:", "  ret void", "}"]) + "\n"
+
+
+def _store_parts(
+    bits: int,
+    lanes: int,
+    rows: Sequence[str],
+    lines: list[str],
+    stored: Callable[[str, str, str, Sequence[str]], None],
+) -> None:
+    """Store fewer columns than there are lanes: half of every row's vector, then half of that, and so on."""
+    names, at, before = list(rows), "%t", "part"
+    for bit in reversed(range(lanes.bit_length() - 1)):
+        width = 1 << bit
+        kind, half = f"<{2 * width} x i{bits}>", f"<{width} x i{bits}>"
+        for side, first in (("low", 0), ("high", width)):
+            mask = ", ".join(f"i32 {k}" for k in range(first, first + width))
+            for k, row in enumerate(names):
+                taken = f"shufflevector {kind} {row}, {kind} poison, <{width} x i32> <{mask}>"
+                lines.append(f"  %{side}{width}of{k} = {taken}")
+        lines += [
+            f"  %bit{width} = and i32 %cols, {width}",
+            f"  %has{width} = icmp ne i32 %bit{width}, 0",
+            f"  br i1 %has{width}, label %do{width}, label %next{width}",
+            f"do{width}:",
+        ]
+        low = [f"store {half} %low{width}of{k}, ptr {{at}}, align {bits // 8}" for k in range(lanes)]
+        stored(f"part{width}row", at, f"done{width}", low)
+        lines += [
+            f"done{width}:",
+            f"  %after{width} = getelementptr i{bits}, ptr {at}, i64 {width}",
+            f"  br label %next{width}",
+            f"next{width}:",
+            f"  %at{width} = phi ptr [ {at}, %{before} ], [ %after{width}, %done{width} ]",
+        ]
+        for k in range(lanes):
+            ways = f"[ %low{width}of{k}, %{before} ], [ %high{width}of{k}, %done{width} ]"
+            lines.append(f"  %v{width}of{k} = phi {half} {ways}")
+        names, at, before = [f"%v{width}of{k}" for k in range(lanes)], f"%at{width}", f"next{width}"
+    lines.append("  br label %end")
 
 
 def _interleaved(
