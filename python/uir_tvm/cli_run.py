@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 import time
 from typing import Any
@@ -90,8 +91,8 @@ def run_command(
             "output": spec.name,
             "shape": list(r.shape),
             "dtype": str(r.dtype),
-            "mean": float(np.mean(r, dtype=np.float64)),
-            "std": float(np.std(r.astype(np.float64))),
+            "mean": float(np.mean(r, dtype=np.float64)) if r.size else math.nan,
+            "std": float(np.std(r.astype(np.float64))) if r.size else math.nan,
         }
         for spec, r in zip(exe.info.outputs, results, strict=True)
     ]

@@ -86,3 +86,38 @@ def test_pools_of_open_height_and_width_are_kernels_for_all_sizes(
         loaded: Any = uir_tvm.load(exe.save(tmp_path / "pools.uir"))
         x = torch.randn(4, 3, 11, 23)
         np.testing.assert_array_equal(np.asarray(loaded(x)), model(x).numpy())
+
+
+class Averages(nn.Module):
+    """Windows that hang over both ends with zeros, a divisor of their own, and windows of what they found."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.avg_pool2d(torch.relu(x), 3, 2, 1, divisor_override=4)
+        return nn.functional.avg_pool2d(torch.tanh(x), 2, padding=1) * 2
+
+
+@pytest.mark.parametrize("target", ["uir-cpu", "uir-cuda", "uir-ascend", "uir-bang"])
+def test_averages_of_open_height_and_width_are_kernels_for_all_sizes(target: str) -> None:
+    """None is left to PyTorch, or compiled for the sizes of a call."""
+    shapes = ({2: Dim("h", min=8, max=40), 3: Dim("w", min=8, max=40)},)
+    options = uir_tvm.CompileOptions(device="auto" if target == "uir-cpu" else "model")
+    model, some = Averages().eval(), torch.randn(2, 3, 9, 12)
+    exe: Any = uir_tvm.compile(model, target, args=(some,), dynamic_shapes=shapes, options=options)
+    for shape in ((8, 9), (17, 8), (40, 39)):
+        x = torch.randn(2, 3, *shape)
+        np.testing.assert_allclose(np.asarray(exe(x)), model(x).numpy(), rtol=2e-5, atol=1e-6)
+    report = exe.report()
+    (made,) = report["programs"]
+    assert made["kernels_by_sizes"] == [] and report["outside_kernels"] == {}
+
+
+@pytest.mark.parametrize(
+    "pool", [nn.AvgPool2d(3, 2, 1, count_include_pad=False), nn.AvgPool2d(3, ceil_mode=True)]
+)
+def test_other_averages_along_open_axes(pool: nn.Module) -> None:
+    """Windows that count what is not padding, and windows over the end."""
+    shapes = ({2: Dim.AUTO, 3: Dim.AUTO},)
+    exe: Any = uir_tvm.compile(pool, args=(torch.randn(1, 2, 9, 12),), dynamic_shapes=shapes)
+    for shape in ((8, 9), (17, 10)):
+        x = torch.randn(1, 2, *shape)
+        np.testing.assert_allclose(np.asarray(exe(x)), pool(x).numpy(), rtol=2e-5, atol=1e-6)

@@ -116,12 +116,24 @@ def export_torch(
                     raise
                 return torch.export.export(module, *given, dynamic_shapes=dynamic_shapes)
     except Exception as error:
+        broken, fixes = _constraints(str(error))
         raise TorchExportError(
             f"torch.export cannot export {type(module).__name__}: {first_line(error)}",
-            remedy="call torch.export.export on it and follow its message",
+            need=broken,
+            remedy=f"say dynamic_shapes so: {fixes}"
+            if fixes
+            else "call torch.export.export on it and follow its message",
         ) from error
     finally:
         module.train(training)
+
+
+def _constraints(said: str) -> tuple[str, str]:
+    """What PyTorch says of open sizes that it does not take, and what it suggests; empty texts else."""
+    before, found, after = said.partition("Suggested fixes:")
+    broken = [line.strip().removeprefix("- ") for line in before.splitlines()[1:] if line.startswith("  - ")]
+    fixes = [line.strip() for line in after.split("\n\n")[0].splitlines() if "=" in line]
+    return "; ".join(broken), "; ".join(fixes) if found else ""
 
 
 def distinct(value: Any) -> Any:

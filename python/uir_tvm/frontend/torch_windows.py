@@ -13,6 +13,8 @@ import torch
 from torch import fx
 from tvm import relax
 
+from ..open_arithmetic import is_open
+from .open_expressions import expressions
 from .relax_view import dtype_of, shape_of
 from .torch_graph import arguments, each
 
@@ -114,21 +116,38 @@ def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
     assert shape is not None
     sizes, lead = shape[-rank:], len(shape) - rank
     emit, dtype = importer.block_builder.emit, dtype_of(x)
-    needed = [(n - 1) * s + k for n, s, k in zip(out, stride, kernel, strict=True)]
-    after = [max(0, n - size - p) for n, size, p in zip(needed, sizes, padding, strict=True)]
+    floors = is_open(sizes) and not given.get("ceil_mode", False)
+    after = [0] * rank  # windows end with the padding, however large the image is
+    if not floors:
+        needed = [(n - 1) * s + k for n, s, k in zip(out, stride, kernel, strict=True)]
+        after = [max(0, n - size - p) for n, size, p in zip(needed, sizes, padding, strict=True)]
     y = emit(relax.op.astype(x, "float32")) if dtype in NARROW else x
     if lead != 2:
-        y = emit(relax.op.reshape(y, (1, *shape)))
-    if any(padding) or any(after):
-        widths = [0, 0, 0, 0, *(edge for pair in zip(padding, after, strict=True) for edge in pair)]
-        y = emit(relax.op.nn.pad(y, widths, "constant", 0.0))
+        y = emit(relax.op.reshape(y, (1, *expressions(shape))))
     pool = (relax.op.nn.avg_pool1d, relax.op.nn.avg_pool2d, relax.op.nn.avg_pool3d)[rank - 1]
-    y = emit(pool(y, kernel, stride, [0] * rank, [1] * rank, False, True))
-    factor = _factor(kernel, stride, padding, sizes, out, given)
-    if not np.all(factor == 1):
-        y = emit(relax.op.multiply(y, relax.const(factor.astype(dtype_of(y)), dtype_of(y))))
+
+    def pooled(image: Any) -> Any:
+        if floors:
+            return emit(pool(image, kernel, stride, padding, [1] * rank, False, True))
+        if any(padding) or any(after):
+            widths = [0, 0, 0, 0, *(edge for pair in zip(padding, after, strict=True) for edge in pair)]
+            image = emit(relax.op.nn.pad(image, widths, "constant", 0.0))
+        return emit(pool(image, kernel, stride, [0] * rank, [1] * rank, False, True))
+
+    override = given.get("divisor_override")
+    if floors and any(padding) and not given.get("count_include_pad", True) and not override:
+        ones = emit(relax.op.ones((1, 1, *expressions(sizes)), dtype_of(y)))
+        y = emit(relax.op.divide(pooled(y), pooled(ones)))  # by the part of a window that is not padding
+    else:
+        y = pooled(y)
+        if floors or override:
+            factor = np.full([1] * rank, math.prod(kernel) / override if override else 1.0)
+        else:
+            factor = _factor(kernel, stride, padding, sizes, out, given)
+        if not np.all(factor == 1):
+            y = emit(relax.op.multiply(y, relax.const(factor.astype(dtype_of(y)), dtype_of(y))))
     if lead != 2:
-        y = emit(relax.op.reshape(y, tuple(int(n) for n in node.meta["val"].shape)))
+        y = emit(relax.op.reshape(y, expressions((shape_of(y) or ())[1:])))
     return emit(relax.op.astype(y, dtype)) if dtype in NARROW else y
 
 
@@ -137,9 +156,6 @@ def _factor(
 ) -> np.ndarray:
     """Elements of a window over the divisor, for each result (in ATen windows end with the padding)."""
     volume = math.prod(kernel)
-    override = given.get("divisor_override")
-    if override:
-        return np.full([1] * len(kernel), volume / override)
     counts = np.ones([1] * len(kernel))
     for axis, (k, s, p, size, n) in enumerate(zip(kernel, stride, padding, sizes, out, strict=True)):
         begin = np.arange(n) * s - p

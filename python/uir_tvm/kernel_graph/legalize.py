@@ -16,7 +16,7 @@ from ..frontend.relax_view import axes_of, is_constant
 from ..frontend.rules.rewriter import recall
 from ..target_facts import Facts
 from .attention import ATTENTION, Attention
-from .extrema import MAXIMUM, MINIMUM, legalize_max_pool
+from .extrema import MAXIMUM, MINIMUM, legalize_average_pool, legalize_max_pool
 from .offsets import without_offsets
 from .op_kinds import PACKED_PRODUCT
 from .program import Op
@@ -271,6 +271,7 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.power": _legalize_power,
     "relax.where": _legalize_where,
     **{f"relax.nn.max_pool{rank}d": legalize_max_pool for rank in (1, 2, 3)},
+    **{f"relax.nn.avg_pool{rank}d": legalize_average_pool for rank in (1, 2, 3)},
     "relax.scatter_elements": legalize_scatter_elements,
 }
 
