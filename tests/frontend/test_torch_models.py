@@ -7,7 +7,7 @@ import pytest
 import torch
 import uir_tvm
 from torch import Tensor, nn
-from torch.export import export
+from torch.export import Dim, export
 from uir_tvm.errors import FrontendError, TorchExportError
 from uir_tvm.frontend import torch_search
 from uir_tvm.frontend.torch import from_torch
@@ -77,6 +77,17 @@ class Branches(nn.Module):
 def test_what_export_refuses_has_its_own_error() -> None:
     with pytest.raises(TorchExportError, match=r"torch\.export cannot export Branches"):
         uir_tvm.compile(Branches(), args=(torch.ones(3),))
+
+
+class Fours(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.view(-1, 4) + 1
+
+
+def test_open_sizes_that_export_refuses_are_told_with_what_it_suggests() -> None:
+    with pytest.raises(TorchExportError) as raised:
+        uir_tvm.compile(Fours(), args=(torch.ones(8),), dynamic_shapes=({0: Dim("n", min=2, max=64)},))
+    assert "% 4) == 0" in raised.value.need and "n = 4*_n" in raised.value.remedy
 
 
 def test_a_function_that_fails_while_operators_are_taken_apart() -> None:

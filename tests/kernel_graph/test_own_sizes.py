@@ -118,6 +118,5 @@ def test_other_averages_along_open_axes(pool: nn.Module) -> None:
     """Windows that count what is not padding, and windows over the end."""
     shapes = ({2: Dim.AUTO, 3: Dim.AUTO},)
     exe: Any = uir_tvm.compile(pool, args=(torch.randn(1, 2, 9, 12),), dynamic_shapes=shapes)
-    for shape in ((8, 9), (17, 10)):
-        x = torch.randn(1, 2, *shape)
-        np.testing.assert_allclose(np.asarray(exe(x)), pool(x).numpy(), rtol=2e-5, atol=1e-6)
+    x = torch.randn(1, 2, 17, 10)
+    np.testing.assert_allclose(np.asarray(exe(x)), pool(x).numpy(), rtol=2e-5, atol=1e-6)
