@@ -23,8 +23,8 @@ _inside = False
 _resident = 0
 #: How many objects `spare` froze; a program that freezes too has more.
 _spared = 0
-#: Python counts frozen objects one by one, some 20 ms of a million. What a program was found to have arranged is
-#: taken to stay so for this many times as long as it took to find out.
+#: Python counts frozen objects one by one, some 20 ms of a million. What a program was found to have
+#: arranged is taken to stay so for this many times as long as it took to find out.
 TRUSTED = 100
 #: Until when it is.
 _arranged_until = 0.0
