@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm import tirx
 from uir_tvm.errors import CodegenError
-from uir_tvm.target.cpu.vector_math import MATH, OF_NEGATIVE, bind_in_cells, binding, const_like, emit
+from uir_tvm.target.cpu.vector_math import MATH, OF_NEGATIVE, avx512, bind_in_cells, binding, const_like, emit
 from uir_tvm.target.cpu.vector_math.functions import MATH64
 from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     REFERENCES,
@@ -19,7 +19,7 @@ from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     measure_error,
     ulp_error,
 )
-from uir_tvm.target.cpu.vector_math.ops import MAGIC, MAGIC64, let
+from uir_tvm.target.cpu.vector_math.ops import MAGIC, MAGIC64, horner, let
 
 INF, NAN = np.inf, np.nan
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
@@ -334,3 +334,11 @@ def test_exp_is_the_same_with_and_without_the_scaling_of_avx512() -> None:
     )
     x = x.astype(np.float32)
     np.testing.assert_array_equal(run(MATH["exp"], x, lanes=16), run(MATH["exp"], x, lanes=8))
+
+
+@pytest.mark.parametrize(("lanes", "wide", "held"), [(8, False, 5), (16, True, 0), (1, False, 0)])
+def test_what_a_polynomial_adds_stays_in_memory_where_registers_are_few(lanes, wide, held):
+    x = tirx.Var("x", "float32" if lanes == 1 else f"float32x{lanes}")
+    with avx512(wide):
+        text = str(horner(x, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)))
+    assert text.count("arithmetic.fence") == held

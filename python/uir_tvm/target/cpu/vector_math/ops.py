@@ -46,6 +46,19 @@ def const_like(x: Expr, value: float, dtype: str | None = None) -> Expr:
     return scalar if lanes(x) == 1 else tirx.Broadcast(scalar, lanes(x))
 
 
+def addend_like(x: Expr, value: float) -> Expr:
+    """`const_like` of what is added to a product: it stays in memory where registers do not suffice.
+
+    A multiply-add of x86 reads what it adds from memory at no cost, but a constant that LLVM knows takes an
+    instruction of its own there, and others are moved from register to register to make room.  Behind
+    ``llvm.arithmetic.fence`` LLVM does not know it.  AVX-512 has registers for all of them.
+    """
+    known = const_like(x, value)
+    if _AVX512.get() or lanes(x) == 1 or element_dtype(x) not in ("float32", "float64"):
+        return known
+    return tirx.call_llvm_pure_intrin(str(x.ty.dtype), "llvm.arithmetic.fence", known)
+
+
 def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
     """``body`` of something that holds ``value``, so that using it twice does not compute it twice.
 
@@ -135,7 +148,7 @@ def horner(x: Expr, coefficients: Sequence[float]) -> Expr:
     """The polynomial with ``coefficients``, lowest order first, at ``x`` (a variable)."""
     value = const_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        value = fma(value, x, const_like(x, coefficient))
+        value = fma(value, x, addend_like(x, coefficient))
     return value
 
 
