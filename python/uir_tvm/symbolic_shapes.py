@@ -245,6 +245,14 @@ class OpenSignature:
         self.check(sizes, {name: why for name, (_, why) in found.items()})
         return sizes
 
+    def disagreement(self, shapes: Mapping[str, Sequence[int]]) -> SizeError | None:
+        """How inputs disagree on a symbol, also where names are not compared; None where they do not."""
+        try:
+            attrs.evolve(self, related=True).bind(shapes)
+        except SizeError as error:
+            return error
+        return None
+
     def _shape(self, each: OpenInput, shapes: Mapping[str, Sequence[int]]) -> Sequence[int]:
         shape = shapes[each.name]
         if len(shape) != len(each.sizes):

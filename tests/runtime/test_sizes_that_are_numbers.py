@@ -81,6 +81,19 @@ def test_inputs_that_disagree_where_no_name_says_so() -> None:
     assert exe.report()["imported_by_shape"] == ""
 
 
+def test_inputs_that_disagree_on_one_name() -> None:
+    model = onnx.parser.parse_model(
+        f"{HEAD} g (float[n, 4] x, float[n, 4] y) => (float[?, 4] z) {{ z = Add(x, y) }}"
+    )
+    exe: Any = uir_tvm.compile(model)
+    for _ in range(2):  # before a call that agrees, and behind one
+        with pytest.raises(SizeError, match="disagree on n: axis 0 of y is 3, not 5"):
+            exe(np.zeros((5, 4), "float32"), np.zeros((3, 4), "float32"))
+        assert np.asarray(exe(np.zeros((5, 4), "float32"), np.ones((5, 4), "float32"))).sum() == 20
+    # where they go together they need not be equal
+    assert np.asarray(exe(np.zeros((1, 4), "float32"), np.ones((3, 4), "float32"))).sum() == 12
+
+
 def test_in_relay_the_number_is_a_condition(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "model.relay"
     file.write_text(

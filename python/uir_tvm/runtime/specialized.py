@@ -16,7 +16,7 @@ from tvm_ffi import structural_equal
 from tvm_ffi.structural import structural_hash
 
 from .. import hardware
-from ..errors import ArtifactError, ShapeError, SizeError, UirError, ValueNeededError
+from ..errors import ArtifactError, FrontendError, ShapeError, SizeError, UirError, ValueNeededError
 from ..garbage import searched_at_the_end
 from ..igraph.nodes import HardwareModel
 from ..opaque_call import ONNX
@@ -246,6 +246,11 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
                     error.limit = f"not compiled for all sizes: {why}"
                     error.args = (error.render(),)
                 raise
+            except FrontendError as error:
+                disagreement = self.signature.disagreement(shapes)
+                if disagreement is None or type(error) is not FrontendError:
+                    raise
+                raise disagreement from error
         program = attrs.evolve(program, alone=alone)
         run.run(program, program.program.inputs, program.program.outputs)
         return list(program.program.outputs)
