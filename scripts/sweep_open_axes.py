@@ -39,12 +39,13 @@ def main() -> int:
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     known, found = load(), Record()
-    wrong = 0
+    looked, wrong = 0, 0
     for function in options.functions:
         for form in forms(function):
             before = known.get(function, {}).get(form.label, {})
             now = found.setdefault(function, {})[form.label] = dict(before)
             for target in options.targets:
+                looked += 1
                 now[target] = entry_of(form, target)
                 if target not in before or differs(now[target], before[target]):
                     wrong += 1
@@ -57,6 +58,7 @@ def main() -> int:
         kept = {name: found.get(name, known.get(name, {})) for name in EXAMPLES}
         write({name: rows for name, rows in kept.items() if rows})
         return 0
+    print(f"{looked} forms on targets: {looked - wrong} as recorded, {wrong} others")
     return int(wrong > 0)
 
 
