@@ -87,8 +87,9 @@ def test_inputs_that_disagree_on_one_name() -> None:
     )
     exe: Any = uir_tvm.compile(model)
     for _ in range(2):  # before a call that agrees, and behind one
-        with pytest.raises(SizeError, match="disagree on n: axis 0 of y is 3, not 5"):
+        with pytest.raises(SizeError, match="disagree on n: axis 0 of y is 3, not 5") as caught:
             exe(np.zeros((5, 4), "float32"), np.zeros((3, 4), "float32"))
+        assert "Add" in caught.value.limit and caught.value.limit in str(caught.value)
         assert np.asarray(exe(np.zeros((5, 4), "float32"), np.ones((5, 4), "float32"))).sum() == 20
     # where they go together they need not be equal
     assert np.asarray(exe(np.zeros((1, 4), "float32"), np.ones((3, 4), "float32"))).sum() == 12

@@ -250,6 +250,9 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
                 disagreement = self.signature.disagreement(shapes)
                 if disagreement is None or type(error) is not FrontendError:
                     raise
+                # names that disagree may be meant so: where the import ends is told too
+                disagreement.limit = f"the import for these shapes ends at {error.where}"
+                disagreement.args = (disagreement.render(),)
                 raise disagreement from error
         program = attrs.evolve(program, alone=alone)
         run.run(program, program.program.inputs, program.program.outputs)
