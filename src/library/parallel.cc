@@ -34,17 +34,6 @@ int RunTask(int task, TVMParallelGroupEnv*, void* data) {
   return 0;
 }
 
-void RunOn(int (*launch_on)(FTVMParallelLambda, void*, int), int tasks, const std::function<void(int)>& body) {
-  Launch launch;
-  launch.body = &body;
-  if (tasks == 1) {
-    RunTask(0, nullptr, &launch);
-  } else if (launch_on(RunTask, &launch, tasks) != 0) {
-    TVM_FFI_THROW(InternalError) << "The pool of threads refused " << tasks << " tasks";
-  }
-  if (launch.error) std::rethrow_exception(launch.error);
-}
-
 }  // namespace
 
 int PoolThreads() {
@@ -52,10 +41,15 @@ int PoolThreads() {
   return std::max(1, threads().cast<int>());
 }
 
-void ParallelRun(int tasks, const std::function<void(int)>& body) { RunOn(&runtime::ParallelLaunch, tasks, body); }
-
-void ParallelRunTogether(int tasks, const std::function<void(int)>& body) {
-  RunOn(&TVMBackendParallelLaunch, tasks, body);
+void ParallelRun(int tasks, const std::function<void(int)>& body) {
+  Launch launch;
+  launch.body = &body;
+  if (tasks == 1) {
+    RunTask(0, nullptr, &launch);
+  } else if (runtime::ParallelLaunch(RunTask, &launch, tasks) != 0) {
+    TVM_FFI_THROW(InternalError) << "The pool of threads refused " << tasks << " tasks";
+  }
+  if (launch.error) std::rethrow_exception(launch.error);
 }
 
 Range Part(int64_t size, int64_t granule, int parts, int part) {

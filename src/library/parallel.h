@@ -16,8 +16,6 @@ int PoolThreads();
 //! PoolThreads(). Tasks may run one after another. What a body throws is thrown
 //! here, after all have ended.
 void ParallelRun(int tasks, const std::function<void(int)>& body);
-/*! The same on TVM's pool, all at one time: they may wait for each other. */
-void ParallelRunTogether(int tasks, const std::function<void(int)>& body);
 
 /*! begin <= index < begin + size. */
 struct Range {

@@ -16,13 +16,13 @@ struct RecurrenceData {
   float* last_cell = nullptr;     // LSTM: [batch, hidden] after the last step
 };
 
-/*! Elements of a packed weight: panels of some columns of every gate, [panels, hidden, gates, columns]. */
+/*! Elements of a packed weight: panels of some columns of every gate, [panels, groups, hidden, columns]. */
 int64_t PackedElements(const RecurrenceAttrs& attrs);
 
 /*! Pack the weight; columns beyond the hidden ones are 0. */
 void PackPanels(const RecurrenceAttrs& attrs, const float* weight, float* panels);
 
-//! All steps, on up to `threads` of the pool, each of which has its panels, in its own cache, and meets the others
+//! All steps, on up to `threads` of the pool, each of which has its panels, in its own cache, and waits for the others
 //! once a step.
 void RunRecurrence(const RecurrenceAttrs& attrs, const RecurrenceData& data, int threads);
 

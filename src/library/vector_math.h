@@ -6,54 +6,82 @@ typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 typedef float Unaligned __attribute__((vector_size(kLanes * sizeof(float)), aligned(4)));
 typedef uint32_t Bits __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 
-//! e^x within 2 ulp, NaN for NaN (Cephes' expf: 2^n e^r, |r| <= ln(2) / 2). Arguments are held where the result is a
-//! normal number.
-UIR_INLINE void Exp(Vector& x) {
-  x = x > 88.37f ? Vector{} + 88.37f : x;
-  x = x < -87.33f ? Vector{} - 87.33f : x;
-  const float kRound = 12582912.0f;  // 1.5 * 2^23: the sum's last bits are the nearest integer
-  const Vector shifted = x * 1.44269504088896341f + kRound, n = shifted - kRound;
-  const Vector r = x - n * 0.693359375f + n * 2.12194440e-4f;
-  Vector p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  const Bits scale = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
-  x = (p * r * r + r + 1.0f) * reinterpret_cast<Vector>(scale);
-}
+/*! Two vectors, for functions below that are of several steps: those of one need not wait for the other's. */
+struct Pair {
+  Vector a, b;
+};
+UIR_INLINE Pair operator+(const Pair& x, const Pair& y) { return {x.a + y.a, x.b + y.b}; }
+UIR_INLINE Pair operator-(const Pair& x, const Pair& y) { return {x.a - y.a, x.b - y.b}; }
+UIR_INLINE Pair operator*(const Pair& x, const Pair& y) { return {x.a * y.a, x.b * y.b}; }
+UIR_INLINE Pair operator+(const Pair& x, float y) { return {x.a + y, x.b + y}; }
+UIR_INLINE Pair operator-(const Pair& x, float y) { return {x.a - y, x.b - y}; }
+UIR_INLINE Pair operator*(const Pair& x, float y) { return {x.a * y, x.b * y}; }
 
-//! 1 / x within 1 ulp, for normal numbers below 2^126. Where the includer has an estimate of 14 bits (UIR_ESTIMATE), a
+/*! Keeps NaN. */
+UIR_INLINE Vector Held(const Vector& x, float low, float high) {
+  const Vector raised = x < low ? Vector{} + low : x;
+  return raised > high ? Vector{} + high : raised;
+}
+UIR_INLINE Pair Held(const Pair& x, float low, float high) { return {Held(x.a, low, high), Held(x.b, low, high)}; }
+
+/*! The power of two whose exponent, as a float holds it, is in the last bits of x. */
+UIR_INLINE Vector FromExponent(const Vector& x) { return reinterpret_cast<Vector>(reinterpret_cast<Bits>(x) << 23); }
+UIR_INLINE Pair FromExponent(const Pair& x) { return {FromExponent(x.a), FromExponent(x.b)}; }
+
+/*! Where the result of `Exp` stops growing, that it be a normal number. */
+constexpr float kHighest = 88.37f;
+
+//! e^x, or of -x, within 2 ulp, NaN for NaN: 2^n e^r, |r| <= ln(2) / 2, with the polynomial of kernels of ours
+//! (target/cpu/vector_math/exp.py). Arguments are held where the result is a normal number, and up to `highest`.
+template <bool kOfMinus = false, typename V>
+UIR_INLINE V ExpOf(const V& given, float highest = kHighest) {
+  const V x = kOfMinus ? Held(given, -highest, 87.33f) : Held(given, -87.33f, highest);
+  constexpr float kSign = kOfMinus ? -1.0f : 1.0f;
+  const float kRound = 12582912.0f + 127.0f;  // 1.5 * 2^23 + 127: the sum's last bits are the exponent of 2^n
+  const V shifted = x * (kSign * 1.44269504088896341f) + kRound, n = shifted - kRound;
+  const V high = n * -0.693147182464599609375f;
+  const V r = (kOfMinus ? high - x : high + x) + n * 1.904654299957767e-09f;
+  V p = r * 0.008312814868986607f + 0.04189017415046692f;
+  p = p * r + 0.16667111217975616f;
+  p = p * r + 0.499992311000824f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return p * FromExponent(shifted);
+}
+UIR_INLINE void Exp(Vector& x) { x = ExpOf(x); }
+
+//! x / y within 2 ulp, for y normal and below 2^126. Where the includer has an estimate of 14 bits (UIR_ESTIMATE), a
 //! step of Newton's takes the place of a division of many cycles.
-UIR_INLINE Vector Inverse(const Vector& x) {
+UIR_INLINE Vector Quotient(const Vector& x, const Vector& y) {
 #ifdef UIR_ESTIMATE
-  const Vector y = UIR_ESTIMATE(x), error = 1.0f - x * y;
-  return y * error + y;
+  const Vector inverse = UIR_ESTIMATE(y), error = 1.0f - y * inverse;
+  return x * (inverse * error + inverse);
 #else
-  return 1.0f / x;
+  return x / y;
 #endif
 }
+UIR_INLINE Pair Quotient(const Pair& x, const Pair& y) { return {Quotient(x.a, y.a), Quotient(x.b, y.b)}; }
 
-UIR_INLINE void Sigmoid(Vector& x) {
-  x = -x;
-  Exp(x);
-  x = Inverse(1.0f + x);
+UIR_INLINE void Sigmoid(Vector& x) { x = Quotient(Vector{} + 1.0f, ExpOf<true>(x) + 1.0f); }
+
+//! tanh x = above / below within 3 ulp, below up to 600: 2 n d / (n^2 + d^2) of polynomials n and d, as kernels of ours
+//! compute it (target/cpu/vector_math/saturating.py); NaN for NaN.
+template <typename V>
+UIR_INLINE void TanhRatio(const V& given, V& above, V& below) {
+  const V x = Held(given, -9.011f, 9.011f), t = x * x;
+  V n = t * 5.2737774240085855e-05f + 0.0137344840914011f;
+  n = (n * t + 0.46123170852661133f) * x;
+  V d = t * 1.1354067055435735e-06f + 0.0011133874068036675f;
+  d = d * t + 0.10434088855981827f;
+  d = d * t + 0.9224634170532227f;
+  above = (n + n) * d;
+  below = n * n + d * d;
 }
-
-/*! tanh within 3 ulp (Cephes' tanhf near 0, exponentials elsewhere). */
-UIR_INLINE void Tanh(Vector& x) {
-  const Bits bits = reinterpret_cast<Bits>(x), sign = bits & 0x80000000u, magnitude = bits ^ sign;
-  const Vector a = reinterpret_cast<Vector>(magnitude), z = x * x;
-  Vector p = z * -5.70498872745e-3f + 2.06390887954e-2f;
-  p = p * z - 5.37397155531e-2f;
-  p = p * z + 1.33314422036e-1f;
-  p = p * z - 3.33332819422e-1f;
-  const Vector small = p * z * x + x;
-  Vector power = 2.0f * a;
-  Exp(power);
-  const Vector large = 1.0f - 2.0f * Inverse(1.0f + power);
-  const Bits signed_large = reinterpret_cast<Bits>(large) | sign;
-  x = a < 0.625f ? small : reinterpret_cast<Vector>(signed_large);
+template <typename V>
+UIR_INLINE void Tanh(V& x) {
+  V above, below;
+  TanhRatio(x, above, below);
+  x = Quotient(above, below);
 }
 
 //! erf within 4 ulp: 2 n d / (n^2 + d^2) of polynomials n and d, as kernels of ours compute it

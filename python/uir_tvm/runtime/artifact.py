@@ -55,7 +55,7 @@ from .saved_graph import SavedGraph
 from .tensors import TensorSpec
 
 #: Changes whenever a reader of the last version could not read the file.
-FORMAT = 4
+FORMAT = 5
 MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
 GRAPH, RELAX, STATE = "graph.json", "relax.txt", "state.bin"
 #: The parts beside the manifest, which holds the checksum of each.
