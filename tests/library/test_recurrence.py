@@ -76,6 +76,37 @@ def test_against_float64(cell: str, steps: int, batch: int, hidden: int, reverse
 
 
 @pytest.mark.parametrize("cell", GATES)
+def test_every_height(cell: str) -> None:
+    """Blocks of all heights, alone and beside one of the next height; more rows than are done at a time."""
+    for batch in (*range(1, 15), 49, 97):
+        attributes = attributes_of(cell, 3, batch, 69)
+        given = operands(attributes, seed=batch)
+        for one, other in zip(call(attributes, given), recurrence(attributes, *given), strict=False):
+            np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE, err_msg=f"batch {batch}")
+
+
+def test_functions_of_gates() -> None:
+    """Sigmoid keeps its relative error where a gate shuts, and tanh near zero; the weight adds nothing."""
+    x = np.concatenate([-np.geomspace(1e-30, 70, 600), np.geomspace(1e-30, 70, 600)]).astype(np.float32)
+    hidden, wide = x.size, x.astype(np.float64)
+    weight, state = np.zeros((hidden, 4 * hidden), np.float32), np.zeros((1, hidden), np.float32)
+    attributes = attributes_of("lstm", 1, 1, hidden)
+    shut, opened = np.full_like(x, -200), np.full_like(x, 200)
+
+    def cell_of(gates: list[Array], cell: Array) -> tuple[Array, Array]:
+        rows, made = call(attributes, [np.concatenate(gates)[None, None], weight, state, cell[None]])
+        return rows[0, 0], made[0]
+
+    one, none = np.ones_like(x), np.zeros_like(x)
+    for got, want in (
+        (cell_of([shut, x, none, one], one)[1], 1 / (1 + np.exp(-wide))),
+        (cell_of([opened, shut, x, one], none)[1], np.tanh(wide)),
+        (cell_of([shut, opened, none, opened], x)[0], np.tanh(wide)),
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cell", GATES)
 def test_extreme_gates(cell: str) -> None:
     """Gates that are shut or wide open are exact, and what is not a number stays none, in its row alone."""
     attributes = attributes_of(cell, 2, 2, 18)

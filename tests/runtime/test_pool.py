@@ -84,6 +84,34 @@ def test_many_callers_get_their_own_results(steps: tuple[Executable, torch.nn.Mo
     assert not wrong
 
 
+def test_steps_that_wait_for_each_other_need_no_second_thread() -> None:
+    """A recurrence, for several callers at one time: the bits are the same, whoever computes them."""
+    torch.manual_seed(0)
+    exe = uir_tvm.compile(torch.nn.LSTM(128, 128).eval(), args=(torch.randn(24, 5, 128),))
+    assert exe.direct is not None
+    inputs = [torch.randn(24, 5, 128) for _ in range(4)]
+    expected = [exe(x)[0] for x in inputs]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            if not torch.equal(exe(inputs[number])[0], expected[number]):
+                wrong.append(number)
+
+    choose = tvm_ffi.get_global_func("uir.runtime.set_threads")
+    try:
+        for count in (0, 1, 2, 5):
+            choose(count)
+            callers = [threading.Thread(target=work, args=(number,)) for number in range(len(inputs))]
+            for each in callers:
+                each.start()
+            for each in callers:
+                each.join()
+    finally:
+        choose(environment.num_threads())
+    assert not wrong
+
+
 def test_a_forked_process_has_threads_of_its_own() -> None:
     program = """
         import os, torch, uir_tvm
