@@ -383,6 +383,7 @@ def _compile(
                     faults=options.faults,
                     precision=options.precision,
                     activation=options.activation,
+                    convolution=options.convolution,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

@@ -46,7 +46,15 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError, ValueNeededError
-from .options import ACTIVATIONS, DEFAULT_TARGET, DEVICES, EQUIVALENCE, KERNEL_CACHES, PRECISIONS
+from .options import (
+    ACTIVATIONS,
+    CONVOLUTIONS,
+    DEFAULT_TARGET,
+    DEVICES,
+    EQUIVALENCE,
+    KERNEL_CACHES,
+    PRECISIONS,
+)
 
 __all__ = ["compile_progress", "main"]
 
@@ -162,6 +170,14 @@ def main() -> None:
     "value, where the target does that.",
 )
 @click.option(
+    "--convolution",
+    type=click.Choice(CONVOLUTIONS),
+    default=CONVOLUTIONS[0],
+    show_default=True,
+    help="How libraries of ours add up convolutions of 3x3 windows: fast lets them multiply sums of pixels "
+    "(Winograd), direct adds up products of pixels alone.",
+)
+@click.option(
     "--strict", is_flag=True, help="Refuse operators that PyTorch would compute at run time, by name."
 )
 @click.option(
@@ -193,6 +209,7 @@ def compile_command(
     fast_math: bool,
     precision: str,
     activation: str,
+    convolution: str,
     strict: bool,
     fuse: bool,
     **versions: str | None,
@@ -240,6 +257,7 @@ def compile_command(
         fast_math=fast_math,
         precision=precision,
         activation=activation,
+        convolution=convolution,
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,

@@ -66,6 +66,9 @@ PRECISIONS = ("float32", "float16", "bfloat16")
 #: value.
 ACTIVATIONS = ("exact", "int8")
 
+#: How convolutions are added up: as is fastest, or products of pixels and weights alone.
+CONVOLUTIONS = ("fast", "direct")
+
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
@@ -141,6 +144,16 @@ def _known_activation(_: Any, __: Any, chosen: str) -> None:
         )
 
 
+def _known_convolution(_: Any, __: Any, chosen: str) -> None:
+    if chosen not in CONVOLUTIONS:
+        raise UirError(
+            f"{chosen!r} is no way to add up convolutions.",
+            where="CompileOptions.convolution or --convolution",
+            need="one of " + ", ".join(CONVOLUTIONS),
+            remedy="fast takes what was measured to be fastest, direct adds up products of pixels alone",
+        )
+
+
 def _with_toolkits(_: type, fields: list[Any]) -> list[Any]:
     """The fields, and one for each toolkit."""
     return [*fields, *(_version(row, fields[-1]) for row in TOOLKITS)]
@@ -198,6 +211,10 @@ class CompileOptions:
         What products with packed weights (`uir_tvm.quantized`) read of their other operand: ``exact``, or
         ``int8``: 8 bits a value, a group of the weight sharing a scale, where the target's library has such
         products (`uir_tvm.library.library_tables`); other targets refuse it (`TargetError`).
+    convolution : str
+        How the target's library adds up convolutions of float32: ``fast``, or ``direct``: products of pixels
+        and weights alone, never products of sums of them (Winograd's way, `docs/numerics.md`).  Vendors'
+        libraries on devices choose by themselves.
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
@@ -268,6 +285,7 @@ class CompileOptions:
     )
     precision: str = attrs.field(default="float32", validator=_known_precision)
     activation: str = attrs.field(default="exact", validator=_known_activation)
+    convolution: str = attrs.field(default="fast", validator=_known_convolution)
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False

@@ -255,6 +255,7 @@ def _rows(
         faults=options.faults,
         precision=options.precision,
         activation=options.activation,
+        convolution=options.convolution,
     )
     rows = _outside(graph)
     rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)

@@ -100,13 +100,21 @@ class Fields {
     return epilogue;
   }
 
-  /*! Texts without these fields leave the choice to the library. */
-  Execution ParseExecution() const {
+  /*! Texts without these fields leave the choice to the library. Only convolutions are `windows`. */
+  Execution ParseExecution(bool windows) const {
     Execution execution;
     if (Has("threads")) Positive("threads", execution.threads = Int("threads"));
-    if (Has("plan")) {
-      if (Text("plan") != "plain") Fail("plan", "must be \"plain\", or be left out");
-      execution.plain = true;
+    if (!Has("plan")) return execution;
+    const std::string plan = Text("plan");
+    if (plan == "plain") {
+      execution.way = Way::kPlain;
+    } else if (windows && plan == "direct") {
+      execution.way = Way::kDirect;
+    } else if (windows && plan == "winograd") {
+      execution.way = Way::kWinograd;
+    } else {
+      const std::string ways = windows ? "\"plain\", \"direct\" or \"winograd\"" : "\"plain\"";
+      Fail("plan", "must be " + ways + ", or be left out");
     }
     return execution;
   }
@@ -202,7 +210,7 @@ MatmulAttrs MatmulAttrs::Parse(const std::string& text) {
   out.packed = fields.Flag("packed");
   if (out.packed && (out.k == 0 || out.n == 0)) fields.Fail("packed", "is of a weight without elements");
   fields.NotNegative("packed_for", out.packed_for = fields.IntIfAny("packed_for"));
-  out.execution = fields.ParseExecution();
+  out.execution = fields.ParseExecution(false);
   out.weight = fields.ParseQuantization(out.k);
   return out;
 }
@@ -252,7 +260,7 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
-  out.execution = fields.ParseExecution();
+  out.execution = fields.ParseExecution(true);
   out.input_layout = fields.LayoutIfAny("input_layout");
   out.output_layout = fields.LayoutIfAny("output_layout");
   return out;

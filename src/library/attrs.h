@@ -16,10 +16,18 @@ struct OperandView {
   std::vector<int64_t> strides;  // batch dimensions, then the two of the matrix
 };
 
-/*! How an operator is to run, where measurements have settled that. */
+/*! How an operator is computed. */
+enum class Way {
+  kBest,      // as measurements say
+  kPlain,     // in plain C++ although there is a library
+  kDirect,    // a convolution by sums of products of what it is given
+  kWinograd,  // a convolution by Winograd's way wherever there is one
+};
+
+/*! How an operator is to run, where measurements or the caller have settled that. */
 struct Execution {
   int64_t threads = 0;  // at most so many of the pool; 0: as many as pay by the estimate
-  bool plain = false;   // plain C++ although there is a library
+  Way way = Way::kBest;
   /*! Of the pool's threads. */
   int Threads(int pool) const { return threads > 0 && threads < pool ? static_cast<int>(threads) : pool; }
 };

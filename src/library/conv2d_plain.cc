@@ -96,7 +96,8 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 }
 
 std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
-  if (!attrs.execution.plain) {
+  if (attrs.execution.way != Way::kPlain) {
+    if (auto plan = MakeWinogradConv2d(attrs, types, threads)) return plan;
     if (auto plan = MakeTiledConv2d(attrs, types, threads)) return plan;
     const auto make = attrs.channels_last() ? MakeChannelsLastConv2d : MakeBlockedConv2d;
     if (auto plan = make(attrs, types, threads)) return plan;

@@ -88,27 +88,26 @@ UIR_INLINE void Apply(Vector& x, float first, float second) {
   }
 }
 
-/*! Residual and activation of `count` sums of neighbours, and their places in the result. */
+/*! Residual and activation of `count` sums of neighbours, and their place in the result. */
 template <Activation kActivation>
-UIR_INLINE void FinishVector(const Tile& tile, const float* sums, int64_t at, int64_t count) {
-  const Residual residual = tile.epilogue->residual;
-  Vector x = *reinterpret_cast<const Unaligned*>(sums), other = {};
-  if (residual != Residual::kNone) Get(other, tile.residual + at, count);
-  if (residual == Residual::kBeforeActivation) x += other;
-  Apply<kActivation>(x, tile.epilogue->parameters[0], tile.epilogue->parameters[1]);
-  if (residual == Residual::kAfterActivation) x += other;
-  Put(tile.out + at, x, count);
+UIR_INLINE void FinishVector(const Epilogue& epilogue, const Vector& sums, const float* residual, float* out,
+                             int64_t at, int64_t count) {
+  Vector x = sums, other = {};
+  if (epilogue.residual != Residual::kNone) Get(other, residual + at, count);
+  if (epilogue.residual == Residual::kBeforeActivation) x += other;
+  Apply<kActivation>(x, epilogue.parameters[0], epilogue.parameters[1]);
+  if (epilogue.residual == Residual::kAfterActivation) x += other;
+  Put(out + at, x, count);
 }
 
 /*! Of `pixels` rows of sums. */
 template <Activation kActivation>
 void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
-  const int whole = static_cast<int>(tile.channels / kLanes);
   for (int p = 0; p < pixels; ++p, sums += vectors * kLanes) {
-    const int64_t at = p * tile.row;
-    for (int v = 0; v < whole; ++v) FinishVector<kActivation>(tile, sums + v * kLanes, at + v * kLanes, kLanes);
-    if (whole == vectors) continue;
-    FinishVector<kActivation>(tile, sums + whole * kLanes, at + whole * kLanes, tile.channels - whole * kLanes);
+    for (int64_t at = 0; at < tile.channels; at += kLanes) {
+      FinishVector<kActivation>(*tile.epilogue, *reinterpret_cast<const Unaligned*>(sums + at), tile.residual, tile.out,
+                                p * tile.row + at, tile.channels - at);
+    }
   }
 }
 
@@ -133,32 +132,4 @@ inline SumsOf SumsFor(int vectors, int pixels) {
       if constexpr (kMostPixels[3] > 0) return kPixelsOf<4>[pixels - 1];
       return nullptr;
   }
-}
-
-/*! Null: not one of ours. */
-inline FinishOf FinishFor(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      return Finish<Activation::kNone>;
-    case Activation::kRelu:
-      return Finish<Activation::kRelu>;
-    case Activation::kLeakyRelu:
-      return Finish<Activation::kLeakyRelu>;
-    case Activation::kClip:
-      return Finish<Activation::kClip>;
-    case Activation::kTanh:
-      return Finish<Activation::kTanh>;
-    case Activation::kSigmoid:
-      return Finish<Activation::kSigmoid>;
-    case Activation::kSilu:
-      return Finish<Activation::kSilu>;
-    case Activation::kHardSigmoid:
-      return Finish<Activation::kHardSigmoid>;
-    case Activation::kHardSwish:
-      return Finish<Activation::kHardSwish>;
-    case Activation::kGeluErf:
-    case Activation::kGeluTanh:
-      break;
-  }
-  return nullptr;
 }

@@ -30,6 +30,17 @@ struct Tile {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 
+/*! The sums of one patch of Winograd's F(2x2, 3x3), which make 2x2 pixels. */
+struct Patch {
+  const float* sums = nullptr;  // of position p from p * position on
+  int64_t position = 0;
+  const float *bias = nullptr, *residual = nullptr;  // null: none
+  float* out = nullptr;
+  int64_t line = 0, pixel = 0, channels = 0;  // from row to row of the result, and from pixel to pixel
+  int rows = 2, columns = 2;                  // those that the image has
+  const Epilogue* epilogue = nullptr;
+};
+
 /*! Bytes of a cache line. */
 constexpr int64_t kLine = 64;
 
@@ -37,6 +48,15 @@ constexpr int64_t kLine = 64;
 typedef void (*SumsOf)(const Tile& tile, float* to);
 /*! Residual and activation of the sums of so many vectors and pixels, and their places in the result. */
 typedef void (*FinishOf)(const Tile& tile, const float* sums, int vectors, int pixels);
+
+/*! The channels of 4x4 pixels, row by row, as 16 numbers each; number p lies `position` floats behind the one before.
+ */
+typedef void (*SpreadOf)(const float* const* pixels, int64_t channels, float* to, int64_t position);
+/*! At one position: so many vectors of sums of products of patches, `row` floats apart, and a weight [depth, vectors *
+ * lanes], patch by patch. */
+typedef void (*PatchSumsOf)(const float* x, int64_t row, const float* weight, int64_t depth, float* to);
+/*! The results of a patch. */
+typedef void (*GatherOf)(const Patch& patch);
 
 /*! Vectors of a tile, at most. */
 constexpr int kMostVectors = 4;
@@ -57,6 +77,14 @@ struct TileRule {
   bool Holds(const Conv2dAttrs& attrs) const;
 };
 
+/*! What Winograd's way computes sooner than sums of products do, by measurement (docs/library-operators.md). */
+struct WinogradRule {
+  int64_t channels;  // of the input and of the result, at least
+  int64_t patches;   // of 2x2 pixels, at least
+  int64_t weights;  // pairs of channels for each patch, at most: a weight is 16 numbers that a few patches must pay for
+  bool Holds(const Conv2dAttrs& attrs) const;
+};
+
 /*! Tiles for one width of vectors. */
 struct TileKernels {
   const char* name;
@@ -65,8 +93,12 @@ struct TileKernels {
   const int* most_pixels;  // pixels of a tile, at most, by its vectors of channels; 0: no such tile
   bool fetches;            // whether a panel is brought into the second cache while the one before is in use
   TileRule rule;
+  WinogradRule winograd;
   SumsOf (*sums)(int vectors, int pixels);
   FinishOf (*finish)(Activation activation);  // null: not one of ours
+  SpreadOf spread;
+  PatchSumsOf (*patch_sums)(int vectors, int patches);
+  GatherOf (*gather)(Activation activation);  // null: not one of ours
 };
 
 /*! For the widest vectors of this CPU; null without AVX2. */

@@ -195,14 +195,17 @@ class TiledConv2d final : public Conv2dPlan {
 
 /*! Whether tiles compute it, and sooner than the library. */
 bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& kernels) {
-  const bool single = types.x == DType::kF32 && types.w == DType::kF32 && types.out == DType::kF32;
-  const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
-  if (!single || !last || !s.packed || s.groups != 1 || s.kh * s.kw > kMostTaps) return false;
-  if (s.epilogue.alpha != 1.0 || !kernels.finish(s.epilogue.activation)) return false;
-  return kernels.rule.Holds(s);
+  return FitsTiles(s, types) && s.kh * s.kw <= kMostTaps && kernels.finish(s.epilogue.activation) &&
+         kernels.rule.Holds(s);
 }
 
 }  // namespace
+
+bool FitsTiles(const Conv2dAttrs& s, const Conv2dTypes& types) {
+  const bool single = types.x == DType::kF32 && types.w == DType::kF32 && types.out == DType::kF32;
+  const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
+  return single && last && s.packed && s.groups == 1 && s.epilogue.alpha == 1.0;
+}
 
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
   const TileKernels* kernels = TileKernelsHere();

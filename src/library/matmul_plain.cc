@@ -237,7 +237,7 @@ std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const Matm
 
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading) {
-  if (attrs.execution.plain || attrs.k == 0) return MakePlainMatmul(attrs, types, threads);
+  if (attrs.execution.way == Way::kPlain || attrs.k == 0) return MakePlainMatmul(attrs, types, threads);
   if (threading == Threading::kPool) {
     if (auto plan = MakeTiledMatmul(attrs, types, threads)) return plan;
   }

@@ -294,6 +294,7 @@ ffi::Map<ffi::String, ffi::Any> Info() {
   info.Set("path", ffi::String(api ? api->path : ""));
   info.Set("isa", ffi::String(api ? api->isa : ""));
   info.Set("threads", static_cast<int64_t>(PoolThreads()));
+  info.Set("converted_bytes", ConvertedBytes());
   info.Set("error", ffi::String(dnn::LoadError()));
   return info;
 }

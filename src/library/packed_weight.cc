@@ -99,7 +99,10 @@ void CopyElements(const T* from, T* to, const std::vector<std::vector<int64_t>>&
  * it starts. */
 BlockedLayout PanelInWhole(const WeightFormat& format, const Panel& panel, int64_t* at) {
   const size_t element = SizeOf(format.dtype);
-  BlockedLayout layout = BlockedLayout::Contiguous(format.dims, element);
+  std::vector<int64_t> dims = format.dims;
+  std::copy(panel.layout.dims, panel.layout.dims + dims.size(), dims.begin());  // after its transform
+  dims[format.panel_dim] = format.dims[format.panel_dim];
+  BlockedLayout layout = BlockedLayout::Contiguous(dims, element);
   *at = panel.begin * layout.strides[format.panel_dim] * static_cast<int64_t>(element);
   layout.dims[format.panel_dim] = panel.size;
   return layout;
@@ -182,6 +185,11 @@ void Unpack(const char* body, const WeightFormat& format, char* plain) {
 void Pack(const char* plain, const WeightFormat& format, char* body) {
   std::memset(body, 0,
               format.bytes);  // padding of blocks takes part in the library's sums
+  std::vector<float> windows;
+  if (format.transform == WeightTransform::kWinograd) {
+    windows = WinogradWindows(reinterpret_cast<const float*>(plain), format.dims[0] * format.dims[1]);
+    plain = reinterpret_cast<const char*>(windows.data());
+  }
   for (const Panel& panel : format.panels) {
     int64_t at = 0;
     const BlockedLayout whole = PanelInWhole(format, panel, &at);
@@ -216,6 +224,11 @@ class ConvertedWeights {
       entries_.pop_back();
     }
     return entry.buffer;
+  }
+
+  int64_t held() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return held_;
   }
 
   static ConvertedWeights* Global() {
@@ -318,8 +331,13 @@ WeightFormat WeightFormat::Plain(DType dtype, std::vector<int64_t> dims, int pan
   return format;
 }
 
+WeightFormat WeightFormat::Stored() const {
+  return transform == WeightTransform::kNone ? *this : Plain(dtype, dims, panel_dim);
+}
+
 std::pair<uint64_t, uint64_t> WeightFormat::Fingerprint() const {
   Hash hash;
+  if (transform != WeightTransform::kNone) hash.Add(&transform, sizeof(transform));
   const int64_t fixed[] = {static_cast<int64_t>(dtype), panel_dim, bytes};
   hash.Add(fixed, sizeof(fixed));
   hash.Add(dims.data(), dims.size() * sizeof(int64_t));
@@ -327,7 +345,8 @@ std::pair<uint64_t, uint64_t> WeightFormat::Fingerprint() const {
   return hash.value();
 }
 
-tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format) {
+tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& wanted) {
+  const WeightFormat format = wanted.Stored();
   Header header;
   std::memset(&header, 0, sizeof(header));
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
@@ -388,6 +407,8 @@ ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
   });
   return {buffer->data(), buffer};
 }
+
+int64_t ConvertedBytes() { return ConvertedWeights::Global()->held(); }
 
 std::string DescribeBlob(const DLTensor* blob) {
   const Header* header = HeaderOf(blob);

@@ -11,6 +11,7 @@
 
 #include "library/dtype.h"
 #include "library/kernel.h"
+#include "library/weight_transform.h"
 
 namespace uir::library {
 
@@ -47,8 +48,9 @@ struct Panel {
 
 /*! How an operator wants its constant weight. */
 struct WeightFormat {
+  WeightTransform transform = WeightTransform::kNone;
   DType dtype = DType::kF32;
-  std::vector<int64_t> dims;  // of the whole weight
+  std::vector<int64_t> dims;  // of the whole weight, before its transform
   int panel_dim = 0;
   std::vector<Panel> panels;
   int64_t bytes = 0;  // of the body
@@ -56,11 +58,13 @@ struct WeightFormat {
   void Add(int64_t begin, int64_t size, const BlockedLayout& layout);
   /*! One contiguous panel. */
   static WeightFormat Plain(DType dtype, std::vector<int64_t> dims, int panel_dim);
+  /*! The format of the blob: this one, or plain where no transform can be undone. */
+  WeightFormat Stored() const;
   /*! Equal fingerprints: the same format. */
   std::pair<uint64_t, uint64_t> Fingerprint() const;
 };
 
-/*! Pack a contiguous weight: a header that describes the blob, the panels, the
+/*! Pack a contiguous weight for `format`, as it stores it: a header that describes the blob, the panels, the
  * bytes. */
 tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format);
 
@@ -74,13 +78,17 @@ struct ResolvedWeight {
   std::shared_ptr<AlignedBuffer> keep;
 };
 
-//! The bytes of `blob` as `wanted`. Equal format: no copy. Else (packed for
-//! another instruction set or version of the library) converted once and kept
-//! under the content's hash, so that reuse of memory cannot confuse weights. The
+//! The bytes of `blob` as `wanted`. Equal format: no copy. Else (a transform, or
+//! packed for another instruction set or version of the library) converted once
+//! and kept under the content's hash, so that reuse of memory cannot confuse
+//! weights: models that have the same weight share what is kept. The
 //! fingerprint is `wanted`'s, computed once by the caller because every run of
 //! the operator comes here.
 ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
                              const std::pair<uint64_t, uint64_t>& wanted_fingerprint);
+
+/*! Bytes of converted weights that are kept. */
+int64_t ConvertedBytes();
 
 /*! JSON: what a blob was packed for. */
 std::string DescribeBlob(const DLTensor* blob);

@@ -84,6 +84,7 @@ def build(
     faults: str = "raise",
     precision: str = "float32",
     activation: str = "exact",
+    convolution: str = "fast",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -105,6 +106,8 @@ def build(
         What contractions of float32 are computed in (`CompileOptions.precision`).
     activation : str
         What products with packed weights read (`CompileOptions.activation`).
+    convolution : str
+        How the library adds up convolutions (`CompileOptions.convolution`).
 
     Returns
     -------
@@ -124,7 +127,7 @@ def build(
     with lowering_for(keys):
         return build_with(
             mod,
-            library_of(keys).on(target).reading(activation),
+            library_of(keys).on(target).reading(activation).adding(convolution),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,
@@ -143,13 +146,14 @@ def group(
     faults: str = "raise",
     precision: str = "float32",
     activation: str = "exact",
+    convolution: str = "fast",
 ) -> GroupedProgram:
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
     with lowering_for(keys), reading_open_sizes(space):
         return grouped(
             mod,
-            library_of(keys).on(target).reading(activation),
+            library_of(keys).on(target).reading(activation).adding(convolution),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,

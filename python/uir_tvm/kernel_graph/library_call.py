@@ -14,12 +14,16 @@ from ..library.attrs import OperandLayout as LibraryView
 from ..library.cpu import pack_weight
 from ..library.library_tables import LibraryTable
 from ..library.quantized_attrs import QuantizedMatmulAttrs
+from ..options import CONVOLUTIONS
 from .choices import DEFAULT, PLAIN, THREADS, UNPACKED
 from .library_match import dense, geometry, operand
 from .op_kinds import QUANTIZED_PRODUCT
 from .program import Op, Program, Value, View
 from .quantized_products import packed_product
 from .strided_views import Layout
+
+#: Of `CompileOptions.convolution`, and of a convolution's plan.
+DIRECT = CONVOLUTIONS[1]
 
 
 def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, Any, list[Value]]:
@@ -43,6 +47,8 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     """
     kind = op.name.removeprefix("library.")
     attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
+    if isinstance(attributes, Conv2dAttrs) and table.adjustable and table.convolution == DIRECT:
+        attributes = evolve(attributes, plan=DIRECT)
     option = op.attrs.get("option", DEFAULT)
     if option == PLAIN:
         attributes = evolve(attributes, plan="plain")

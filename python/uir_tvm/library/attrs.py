@@ -17,6 +17,7 @@ from .open_attrs import OpenAttrs, OperandLayout, contiguous_strides, not_below,
 from .reference import ACTIVATIONS, PARAMETRIC, activation
 
 __all__ = [
+    "CONVOLUTION_PLANS",
     "EPILOGUES",
     "LAYOUTS",
     "PLANS",
@@ -32,6 +33,8 @@ RESIDUALS = ("none", "before_activation", "after_activation")
 
 #: How an operator is computed: as the library finds best, or in plain C++.
 PLANS = ("best", "plain")
+#: A convolution also by products of pixels and weights alone, or by Winograd's way wherever there is one.
+CONVOLUTION_PLANS = (*PLANS, "direct", "winograd")
 
 #: How images lie in memory, contiguous: channel by channel, or the channels of a pixel side by side.
 LAYOUTS = ("NCHW", "NHWC")
@@ -241,8 +244,10 @@ class Conv2dAttrs(OpenAttrs):
     padding : tuple of int
         Zeros above, left, below, right.
     groups : int
-    alpha, bias, residual, activation, packed, threads, plan
+    alpha, bias, residual, activation, packed, threads
         As in `MatmulAttrs`.
+    plan : str
+        As there; ``direct`` never takes Winograd's way, ``winograd`` takes it wherever there is one.
     input_layout, output_layout : str
         ``NCHW`` or ``NHWC``; a residual lies as the output does. Sizes are given as (n, c, h, w) in both.
 
@@ -268,7 +273,7 @@ class Conv2dAttrs(OpenAttrs):
     activation: str = attrs.field(default="none", validator=_known_activation)
     packed: bool = False
     threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
-    plan: str = attrs.field(default="best", validator=_one_of(PLANS), metadata=_SETTLED)
+    plan: str = attrs.field(default="best", validator=_one_of(CONVOLUTION_PLANS), metadata=_SETTLED)
     input_layout: str = attrs.field(default="NCHW", validator=_one_of(LAYOUTS), metadata=_SETTLED)
     output_layout: str = attrs.field(default="NCHW", validator=_one_of(LAYOUTS), metadata=_SETTLED)
 

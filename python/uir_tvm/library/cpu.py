@@ -61,6 +61,8 @@ class LibraryInfo:
         Of the library; the instruction set that it uses on this CPU.
     threads : int
         Of TVM's pool, which library and kernels share.
+    converted_bytes : int
+        Of weights that this process keeps in another layout than they were packed in, or transformed.
     error : str
         Why there is no library; empty where there is one.
     """
@@ -70,6 +72,7 @@ class LibraryInfo:
     path: str
     isa: str
     threads: int
+    converted_bytes: int
     error: str
 
     def __bool__(self) -> bool:
@@ -103,7 +106,7 @@ def available() -> LibraryInfo:
     locate()
     info = _function("info")()
     text = {name: str(info[name]) for name in ("name", "version", "path", "isa", "error")}
-    return LibraryInfo(**text, threads=int(info["threads"]))
+    return LibraryInfo(**text, **{name: int(info[name]) for name in ("threads", "converted_bytes")})
 
 
 def require() -> LibraryInfo:
@@ -130,7 +133,7 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
 
     The result is a vector of bytes that describes itself: it may be stored as a constant of a module. Where
     another CPU or version of the library wants another layout, or there is no library, it is converted when
-    first used.
+    first used. A convolution that Winograd's way computes stores it as it is, and transforms it then.
 
     Parameters
     ----------
@@ -204,8 +207,8 @@ def describe_weight(blob: Any) -> dict[str, Any]:
 def describe(attrs: MatmulAttrs | Conv2dAttrs, dtype: str = "float32") -> dict[str, Any]:
     """How an operator runs here: plan, implementation, split over the threads.
 
-    The plan is "direct" (matmul in place), "blocked" (conv2d), "staged" (operands gathered for the library)
-    or "plain" (C++).
+    The plan is "direct" (matmul in place), "blocked" (conv2d), "channels last" (conv2d), "tiles" (of ours),
+    "winograd" (conv2d of 3x3), "staged" (operands gathered for the library) or "plain" (C++).
     """
     locate()
     return json.loads(str(_function("describe")(attrs.to_json(), dtype)))

@@ -11,7 +11,7 @@ from tvm.target import codegen
 
 from ..errors import TargetError
 from ..hardware.instructions import reached_by
-from ..options import ACTIVATIONS
+from ..options import ACTIVATIONS, CONVOLUTIONS
 from ..target_facts import Facts, kind_of
 from .reference import activation_name
 
@@ -118,6 +118,8 @@ class LibraryTable:
         Why they cannot.
     digits : int
         Of 8 bits, in which these products may read it (`reading`).
+    convolution : str
+        How a conv2d is added up (`adding`); libraries that are not `adjustable` choose by themselves.
     contracted_innermost : bool
         Whether kernels of ours, which compute the products that it does not take, want constant operands
         stored with the contracted side innermost (`kernel_graph.weights`).
@@ -151,6 +153,7 @@ class LibraryTable:
     rounds: bool = False
     rounds_not: str = "the target has no library"
     digits: int = 3
+    convolution: str = CONVOLUTIONS[0]
 
     def takes(self, operator: str, *dtypes: str, constant: bool = False) -> bool:
         """Whether the library has an operator for these dtypes, or one whose second operand is constant."""
@@ -189,6 +192,10 @@ class LibraryTable:
                 remedy=f'leave activation at "{ACTIVATIONS[0]}", or compile for another target',
             )
         return attrs.evolve(self, digits=1)
+
+    def adding(self, convolution: str) -> LibraryTable:
+        """The table for models whose convolutions are added up so (`CompileOptions.convolution`)."""
+        return attrs.evolve(self, convolution=convolution)
 
     def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
         """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""

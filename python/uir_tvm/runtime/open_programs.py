@@ -33,6 +33,7 @@ def symbolic_programs(target: str | tvm.target.Target, options: CompileOptions) 
             faults=options.faults,
             precision=options.precision,
             activation=options.activation,
+            convolution=options.convolution,
         )
 
     def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:
