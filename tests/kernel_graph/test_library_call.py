@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from uir_tvm.frontend.normalize import normalize
 from uir_tvm.frontend.recurrence import FUNCTION as RECURRENT
 from uir_tvm.frontend.recurrence import Recurrence
-from uir_tvm.kernel_graph import GroupedProgram, assemble, group
+from uir_tvm.kernel_graph import GroupedProgram, assemble, build, group
 from uir_tvm.kernel_graph.library_call import library_call
 from uir_tvm.kernel_graph.op_kinds import RECURRENCE
 from uir_tvm.kernel_graph.program import Value
@@ -147,3 +147,17 @@ def test_a_weight_is_packed_once_for_all_sizes() -> None:
     assert attributes.packed and attributes.packed_for > 0
     assert operands[1].dtype == "uint8" and operands[1].constant is not None
     assert not any(str(condition).startswith(("n ==", "m ==")) for condition in space.conditions)
+
+
+@pytest.mark.parametrize(("asked", "plan"), [("fast", "best"), ("direct", "direct")])
+def test_convolutions_are_added_up_as_asked(asked: str, plan: str) -> None:
+    """The call says so, in numbers and with open sizes; a library that chooses by itself is told nothing."""
+    mod = module({"x": ((2, 5, 16), "float32")}, lambda emit, x: convolution(emit, x, 2, 5))
+    (node,) = build(mod, TARGET, convolution=asked).library_ops
+    assert node.attrs.plan == plan
+    (node,) = build(mod, tvm.target.Target("cuda"), convolution=asked).library_ops
+    assert node.attrs.plan == "best"
+    _, program = grouped(convolution)
+    program = attrs.evolve(program, table=program.table.adding(asked))
+    (each,) = [found.ops[0] for found in program.groups if found.hero == "library"]
+    assert library_call(program.program, each, program.table)[1].plan == plan

@@ -108,7 +108,7 @@ def test_nothing_is_reordered_between_channels_last(name: str) -> None:
         pytest.skip("oneDNN is not installed")
     attrs = Conv2dAttrs(**CONVOLUTIONS[name], activation="relu", packed=True, threads=1)
     found = cpu.describe(evolve(attrs, input_layout="NHWC", output_layout="NHWC"))
-    assert found["plan"] in ("channels last", "tiles")
+    assert found["plan"] in ("channels last", "tiles", "winograd")
     assert found["reorders"] == 0
     assert not found["implementation"].startswith("ref")
 
@@ -178,7 +178,7 @@ def test_threads_share_few_pixels(threads: int) -> None:
     ],
 )
 def test_tiles_where_they_were_faster(size: int, channels: int, residual: str, plan: str) -> None:
-    """Of 3x3 windows: few results of long sums, and residuals that oneDNN would add in a pass of its own."""
+    """Of 3x3 windows in direct sums: few results of long sums, and residuals that oneDNN adds in a pass."""
     attrs = Conv2dAttrs(
         input=(1, channels, size, size),
         weight=(channels, channels, 3, 3),
@@ -186,6 +186,7 @@ def test_tiles_where_they_were_faster(size: int, channels: int, residual: str, p
         activation="silu",
         residual=residual,
         packed=True,
+        plan="direct",
         input_layout="NHWC",
         output_layout="NHWC",
     )

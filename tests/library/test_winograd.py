@@ -93,7 +93,7 @@ def test_what_it_does_not_compute() -> None:
 
 
 def test_direct_sums_are_kept() -> None:
-    """With the plan "direct" nothing goes Winograd's way, in which infinities make NaN, but reach no further."""
+    """With the plan "direct" nothing goes Winograd's way, where infinities make NaN, but reach no further."""
     direct = Conv2dAttrs(
         input=(1, 64, 20, 20), weight=(64, 64, 3, 3), padding=(1, 1, 1, 1), plan="direct", **LAST
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 
+import pytest
 import torch
 import uir_tvm
 from torch import nn
@@ -53,3 +54,29 @@ def test_one_program_for_all_images(tmp_path: pathlib.Path) -> None:
     loaded = uir_tvm.load(tmp_path / "model.uir")
     for x, y in zip(images, want, strict=True):
         torch.testing.assert_close(torch.as_tensor(loaded(x)), y, rtol=1e-4, atol=1e-5)
+
+
+def test_direct_sums_on_request() -> None:
+    """Sums of pixels would make NaN of an infinite one; products of pixels make infinities, as torch says."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Conv2d(3, 16, 1), nn.Conv2d(16, 16, 3, padding=1), nn.Conv2d(16, 16, 1))
+    model = model.eval().requires_grad_(False)
+    with torch.no_grad():  # so that no sum has infinities of both signs
+        for layer in model:
+            layer.weight.abs_()
+    dims = {0: Dim("batch", max=16), 2: Dim("height", min=4, max=64)}
+    x = torch.randn(2, 3, 12, 10)
+    x[1, 0, 5, 6] = torch.inf
+    exe = uir_tvm.compile(
+        model,
+        "uir-cpu",
+        args=(torch.randn(3, 3, 14, 10),),
+        dynamic_shapes=(dims,),
+        options=uir_tvm.CompileOptions(convolution="direct"),
+    )
+    torch.testing.assert_close(exe(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_an_unknown_way_to_add_up() -> None:
+    with pytest.raises(uir_tvm.errors.UirError, match="direct adds up products of pixels alone"):
+        uir_tvm.CompileOptions(convolution="sums")
