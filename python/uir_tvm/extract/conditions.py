@@ -15,21 +15,13 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
+from ..schedule.blocks import conjuncts
 from .tree_nodes import TreeLoop
 
 __all__ = ["always", "conjuncts", "loaded", "substituted", "variables"]
 
 #: Iterations for which a condition is looked at one by one (some 50 microseconds each).
 MOST_ITERATIONS = 1024
-
-
-def conjuncts(condition: Any) -> list[Any]:
-    """The parts that must all hold; none of a condition that is true."""
-    if isinstance(condition, tirx.And):
-        return conjuncts(condition.a) + conjuncts(condition.b)
-    if isinstance(condition, tirx.IntImm) and condition.value:
-        return []
-    return [condition]
 
 
 def variables(expr: Any, bindings: Mapping[Any, Any]) -> set[Any]:

@@ -213,6 +213,15 @@ def uses(expr: Any, variables: list[Any]) -> bool:
     return any(v.same_as(w) for v in collect(expr, tvm.ir.Var) for w in variables)
 
 
+def conjuncts(condition: Any) -> list[Any]:
+    """The parts of a condition that must all hold; none of one that is true."""
+    if isinstance(condition, tirx.And):
+        return conjuncts(condition.a) + conjuncts(condition.b)
+    if isinstance(condition, tirx.IntImm) and condition.value:
+        return []
+    return [condition]
+
+
 def bindings(sch: Schedule, rv: Any) -> list[Any]:
     """What each iteration variable of a block is bound to."""
     wanted = sch.get(rv)

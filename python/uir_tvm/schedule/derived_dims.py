@@ -29,7 +29,7 @@ from tvm_ffi.structural import structural_equal, structural_map
 
 from ..igraph.size_names import name_of
 from ..igraph.tir_sizes import SIZES, size_that_follows, sizes_of, with_sizes
-from .blocks import collect, uses
+from .blocks import collect, conjuncts, uses
 from .make_tir import changed, with_body
 from .representative import is_open
 
@@ -200,7 +200,7 @@ def _loads(expr: Any, known: tuple[Any, ...]) -> Iterator[tuple[TensorLoad, tupl
     elif isinstance(expr, tvm.ir.Call) and str(getattr(expr.op, "name", "")).endswith("if_then_else"):
         condition, value, other = expr.args
         yield from _loads(condition, known)
-        yield from _loads(value, (*known, *_conjuncts(condition)))
+        yield from _loads(value, (*known, *conjuncts(condition)))
         yield from _loads(other, known)
     elif isinstance(expr, tvm.ir.Call):
         for argument in expr.args:
@@ -209,14 +209,6 @@ def _loads(expr: Any, known: tuple[Any, ...]) -> Iterator[tuple[TensorLoad, tupl
         for name in ("a", "b", "value", "condition", "true_value", "false_value", "body"):
             if isinstance(part := getattr(expr, name, None), tvm.ir.Expr):
                 yield from _loads(part, known)
-
-
-def _conjuncts(condition: Any) -> Iterator[Any]:
-    if isinstance(condition, tirx.And):
-        yield from _conjuncts(condition.a)
-        yield from _conjuncts(condition.b)
-    else:
-        yield condition
 
 
 def _implied(condition: Any, known: Sequence[Any], analyzer: Any) -> bool:
