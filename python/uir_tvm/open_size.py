@@ -21,6 +21,7 @@ class Symbols(Protocol):
     """What sizes ask of the space that they are of (`size_space.SizeSpace`)."""
 
     representatives: dict[str, int]
+    needs: dict[str, str]
 
     @property
     def names(self) -> tuple[str, ...]:

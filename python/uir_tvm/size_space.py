@@ -52,6 +52,8 @@ class SizeSpace:
         self.representatives = {name: symbol.representative for name, symbol in self.symbols.items()}
         #: Sizes that the model finds while it runs (how many elements are not zero), by name.
         self.found: dict[str, OpenSymbol] = {}
+        #: What has to hold of these beside, each with what asks for it.
+        self.needs: dict[str, str] = {}
         self._met, self._may_agree = met, may_agree
         self.unlike: Condition | None = None
         #: Why the model does not take the sizes that are met: two ought to be equal.

@@ -129,7 +129,7 @@ def test_what_is_computed_of_nothing(operator, types, want) -> None:
     ids=["argmax", "take", "max_pool2d", "resize2d"],
 )
 def test_an_element_of_nothing_is_refused(operator, types) -> None:
-    with pytest.raises(ShapeError, match="of a tensor without elements has no result"):
+    with pytest.raises(ShapeError, match="has no result"):
         uir_tvm.compile(single(operator, *types))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,64 @@ def test_what_is_saved_finds_sizes_too(tmp_path: pathlib.Path) -> None:
             _equal(loaded(*_given(kept, rows)), model(*_given(kept, rows)))
     with pytest.raises(OpenSizeError, match="finds u0 while it runs"):
         exe.report(explain=True)
+
+
+class Extremes(nn.Module):
+    """One of the elements along each axis that a mask decides, by several operators."""
+
+    def __init__(self, choose: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.choose = choose
+
+    def forward(self, x: Tensor, mask: Tensor) -> Any:
+        return self.choose(x[mask])
+
+
+@pytest.mark.parametrize(
+    ("operator", "choose"),
+    [
+        ("max.default", lambda x: x.max()),
+        ("max.dim", lambda x: tuple(x.max(0))),
+        ("amin.default", lambda x: x.amin(0)),
+        ("argmin.default", lambda x: x.argmin()),
+    ],
+)
+def test_a_choice_among_nothing_is_an_error_that_names_it(operator: str, choose: Any) -> None:
+    """As PyTorch has it, where the least number would be a result of its own."""
+    exe = uir_tvm.compile(Extremes(choose), args=_given(3))
+    for kept in (3, 1):
+        _equal(exe(*_given(kept)), choose(_given(kept)[0][:kept]))
+    with pytest.raises(SizeError, match="finds u0 = 0 while it runs") as caught:
+        exe(*_given(0))
+    assert caught.value.need == "u0 >= 1" and f"{operator} along axis 0" in caught.value.where
+    assert exe.compiled == 1
+
+
+def test_a_choice_of_onnx_among_nothing_is_an_error() -> None:
+    """ONNX Runtime refuses ArgMax, and has the least number for ReduceMax."""
+    model = _onnx("Compress", ["v"], axis=0)
+    del model.graph.node[1], model.graph.output[:]
+    model.graph.node.append(helper.make_node("ArgMax", ["v"], ["place"], axis=0, keepdims=0))
+    model.graph.node.append(helper.make_node("ReduceMax", ["v"], ["most"], axes=[0], keepdims=0))
+    for name, kind in (("most", TensorProto.FLOAT), ("place", TensorProto.INT64)):
+        model.graph.output.append(helper.make_tensor_value_info(name, kind, [3]))
+    x, none = np.ones((ROWS, 3), np.float32), np.zeros(ROWS, bool)
+    with pytest.raises(SizeError, match="finds found_0 = 0") as caught:
+        uir_tvm.compile(model)(x, none)
+    assert caught.value.where == "argmax along axis 0"
+    del model.graph.node[1], model.graph.output[1]
+    np.testing.assert_array_equal(uir_tvm.compile(model)(x, none), np.full(3, -np.inf))
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda x: (x > 0).all(0), lambda x: (x > 9).any(), lambda x: x.std(0)], ids=["all", "any", "std"]
+)
+def test_what_nothing_decides_is_asked_of_what_is_found(ask: Any) -> None:
+    """Nothing is all, nothing is any, the deviation of one or none is NaN."""
+    exe = uir_tvm.compile(Extremes(ask), args=_given(3))
+    for kept in (3, 0, 1, ROWS):
+        torch.testing.assert_close(exe(*_given(kept)), ask(_given(kept)[0][:kept]), equal_nan=True)
+    assert exe.compiled == 1
 
 
 class Unknown(nn.Module):

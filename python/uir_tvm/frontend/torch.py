@@ -39,6 +39,7 @@ from ..size_space import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
+from .torch_choices import check_choices
 from .torch_control import StagedProgram, control_of, has_control, unrolled
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map
 from .torch_decompositions import decomposed
@@ -242,6 +243,7 @@ def _module_of(
     in_torch, by_node = split_converters(dict(given))
     _check_shapes(exported)
     check_constants(exported)
+    check_choices(exported)
     exported = decomposed(exported, in_torch)
     exported.range_constraints.clear()  # of symbols that are numbers by now
     exported, state = (exported, []) if weights_as_inputs else state_apart(exported)
@@ -282,6 +284,7 @@ def _symbolic_module(
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
+        check_choices(opened.program, space)
         know_sizes(exported)
         mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
         hold(decided, space)

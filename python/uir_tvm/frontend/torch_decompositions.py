@@ -14,6 +14,7 @@ from torch import Tensor
 from torch._decomp import decomposition_table as core
 from torch.export import ExportedProgram
 from torch.export.decomp_utils import CustomDecompTable
+from torch.fx.experimental.symbolic_shapes import guard_or_true
 
 from ..errors import FrontendError, UirError, first_line
 from .torch_arithmetic import ARITHMETIC, NARROW
@@ -162,10 +163,13 @@ def all_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = Fals
 
 def _asked(reduction: Callable[..., Tensor], x: Tensor, dim: int | list[int] | None, keepdim: bool) -> Tensor:
     axes = list(range(x.dim())) if dim is None or dim == [] else dim
-    flags = torch.where(x if x.dtype == torch.bool else x != 0, 1.0, 0.0)
-    if not x.numel():  # nothing has no extreme, but a sum, which is 0: no element is true, and none is false
-        total = torch.sum(flags, axes, keepdim)
-        return _flag(total != 0 if reduction is torch.amax else total == 0, x)
+    holds, largest = x if x.dtype == torch.bool else x != 0, reduction is torch.amax
+    if guard_or_true(x.numel() == 0):
+        # nothing, as what data decide may be, has no extreme, but a sum, which is 0: no element is true, and
+        # none is false
+        total = torch.sum(torch.where(holds, float(largest), float(not largest)), axes, keepdim)
+        return _flag(total != 0 if largest else total == 0, x)
+    flags = torch.where(holds, 1.0, 0.0)
     return _flag(reduction(flags, axes, keepdim) > 0, x)
 
 

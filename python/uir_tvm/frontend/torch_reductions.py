@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true
 
 from .torch_arithmetic import NARROW
 
@@ -53,9 +54,13 @@ def variance(
     wide = x.float() if x.dtype in NARROW else x
     axes = _axes(x, dim)
     rest = wide - wide.mean(axes, True)
-    count = math.prod(x.shape[axis] for axis in axes) - (1 if correction is None else correction)
+    taken = 1 if correction is None else correction
+    count = math.prod(x.shape[axis] for axis in axes) - taken
     total = (rest * rest).sum(axes, keepdim)
-    result = total / max(count, 0) if count > 0 else total * math.nan
+    if guard_or_true(count > 0) != guard_or_false(count > 0):  # data decide how many there are
+        result = total / (torch.ones_like(wide).sum(axes, keepdim) - taken).clamp(min=0)
+    else:
+        result = total / max(count, 0) if count > 0 else total * math.nan
     return result if wide is x else result.to(x.dtype)
 
 

@@ -61,7 +61,8 @@ class FoundChecks:
 
     def __init__(self, space: SizeSpace) -> None:
         self._space = space
-        self._waiting = [(text, set(symbols_of(text))) for text in _held(space)]
+        texts = dict.fromkeys([*space.needs, *_held(space)])
+        self._waiting = [(text, set(symbols_of(text))) for text in texts]
 
     def calls(self, known: set[str]) -> list[tvm.ir.Call]:
         """Calls of `CHECK` for what can be checked with these sizes, and was not yet."""
@@ -70,7 +71,8 @@ class FoundChecks:
         if not ready:
             return []
         names = [name for name in self._space.names if name in known]
-        text = json.dumps({"names": names, "checks": ready})
+        needs = self._space.needs
+        text = json.dumps({"names": names, "checks": ready, "where": [needs.get(text, "") for text in ready]})
         sizes = relax.ShapeExpr([self._space.variables[name] for name in names])
         return [relax.op.call_pure_packed(CHECK, sizes, tvm.ir.StringImm(text), ty_args=relax.ObjectType())]
 

@@ -196,11 +196,13 @@ def _check(sizes: Any, text: str) -> None:
     """Hold sizes that are found to what the program takes them for."""
     told = loads(str(text))
     numbers = dict(zip(told["names"], map(int, sizes), strict=True))
-    for check in told["checks"]:
+    checks = told["checks"]
+    for check, where in zip(checks, told.get("where", [""] * len(checks)), strict=True):
         if not holds(check, numbers):
             raise _noted(
                 SizeError(
                     f"The model finds {sizes_text(numbers)} while it runs.",
+                    where=where,
                     need=check,
                     remedy="check the inputs that they are computed from, or compile the model for them",
                 )

@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 
 from ...errors import ShapeError
+from ..element_needs import need_elements
 from ..relax_view import dtype_of, integers, op_name, shape_of
 
 
@@ -70,8 +71,22 @@ def _zero(call: tvm.ir.Call) -> tvm.ir.Expr | None:
 
 
 def _nan(call: tvm.ir.Call) -> tvm.ir.Expr | None:
-    """Sums over no elements, divided by their number."""
-    return _full(call, nan) if _takes_nothing(call) else None
+    """Sums over no elements, divided by their number; integers have nothing for it but 0."""
+    return _full(call, nan if "float" in dtype_of(call) else 0) if _takes_nothing(call) else None
+
+
+def _chosen(call: tvm.ir.Call) -> tvm.ir.Expr | None:
+    """One of the elements along axes, which may be sizes that the model finds.
+
+    Raises
+    ------
+    SizeError
+        There is none.
+    """
+    shape, axis = shape_of(call.args[0]), call.attrs.axis
+    if shape:
+        need_elements(op_name(call), shape, range(len(shape)) if axis is None else [int(axis)])
+    return None
 
 
 def _refused(call: tvm.ir.Call) -> tvm.ir.Expr | None:
@@ -126,7 +141,8 @@ _RULES: dict[str, Callable[[tvm.ir.Call], tvm.ir.Expr | None]] = {
     **dict.fromkeys(("matmul", "einsum", "nn.attention", "nn.attention_bias"), _zero),
     **dict.fromkeys((f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")), _zero),
     **dict.fromkeys(("mean", "variance", "std"), _nan),
-    **dict.fromkeys(("argmax", "argmin", "median", "take", "gather_elements", "gather_nd"), _refused),
+    **dict.fromkeys(("argmax", "argmin"), _chosen),
+    **dict.fromkeys(("median", "take", "gather_elements", "gather_nd"), _refused),
     **dict.fromkeys((f"nn.{kind}_pool{rank}d" for rank in (1, 2, 3) for kind in _POOLS), _refused),
     **dict.fromkeys(("image.resize2d", "image.resize3d", "image.grid_sample"), _refused),
     **dict.fromkeys(("index_put", "scatter_elements", "scatter_nd", "slice_scatter"), _unchanged),
