@@ -2,8 +2,9 @@
 // Reductions over the columns of a tile, one result per row.
 //
 // Order of a sum: rows longer than a repeat shrink eightfold by BlockReduce (a tree over 8 neighbours) where they lie
-// densely, else halves are added onto each other; WholeReduce (a tree over up to 64) ends it.  Integers and products,
-// which these functions lack, are folded down to one block; its lanes are gathered and combined pairwise.
+// densely, or have a length that only the run knows; else halves are added onto each other.  WholeReduce (a tree over
+// up to 64) ends it.  Integers and products, which these functions lack, are folded down to one block; its lanes are
+// gathered and combined pairwise.
 #include <algorithm>
 
 #include "base/rounding.h"
@@ -34,14 +35,13 @@ class RowReduction {
   void Run(Tile source, const Bound& cols, const Tile& result) {
     current_ = source;
     width_ = cols;
-    if (!cols.Constant() && (f_.across.empty() || cols.most() > lanes_)) {
-      Gather(lanes_);
-    } else if (width_.most() > lanes_ && !Shrinks()) {
-      Gather(lanes_);
-    }
+    bool wide = width_.most() > lanes_ || (f_.across.empty() && !cols.Constant());
+    if (wide && !Shrinks() && !EndsAnywhere()) Gather(lanes_);
     while (width_.most() > lanes_) {
       if (Shrinks()) {
         Shrink();
+      } else if (EndsAnywhere()) {
+        ShrinkMasked();
       } else {
         Halve();
       }
@@ -54,11 +54,15 @@ class RowReduction {
   }
 
  private:
+  /*! \brief Whether there is a BlockReduce that computes as a fold does. */
+  bool HasBlocks() const { return bytes_ == 4 && !f_.across.empty(); }
   /*! \brief Whether BlockReduce can shrink all rows as one run. */
   bool Shrinks() const {
-    return bytes_ == 4 && !f_.across.empty() && width_.Constant() && width_.most() % lanes_ == 0 &&
+    return HasBlocks() && width_.Constant() && width_.most() % lanes_ == 0 &&
            (current_.row_stride == width_.most() || rows_.most() == 1);
   }
+  /*! \brief Whether BlockReduce can shrink rows of which only the run knows the length. */
+  bool EndsAnywhere() const { return HasBlocks() && !width_.Constant(); }
 
   void Shrink() {
     int64_t width = width_.most() / 8;
@@ -72,16 +76,78 @@ class RowReduction {
         std::string rest = (rows_ * (width_.most() / lanes_) - Bound::Of(done)).text;
         count = done == 0 ? MinText(rest, count) : "(" + rest + " < 0 ? 0 : " + MinText("(" + rest + ")", count) + ")";
       }
-      lines.push_back(e_.Call("BlockReduce" + f_.across, "repeat", {ElementType(f_.dtype)},
-                              {e_.At(made, std::to_string(done * 8)), e_.At(current_, std::to_string(done * lanes_)),
-                               count, std::to_string(lanes_), "1", "1", "8"}) +
-                      ";");
+      lines.push_back(ShrinkText(e_.At(made, std::to_string(done * 8)), e_.At(current_, std::to_string(done * lanes_)),
+                                 count, std::to_string(lanes_), 1, 8));
     }
     Tile from = current_;
     from.cols = width_.most();
     e_.Do("V", lines, {Reads(from), Writes(made)});
     current_ = made;
     width_ = Bound::Of(width);
+  }
+
+  //! \brief Eight neighbours to one in rows that end anywhere, the last repeat under a mask: blocks behind a row's end
+  //! get no result, and nobody reads it.
+  void ShrinkMasked() {
+    width_ = NotNegative(width_);
+    const int64_t repeats = CeilDiv(width_.most(), lanes_), width = 8 * repeats;
+    Tile made = e_.Work(f_.dtype, rows_.most(), width, width);
+    std::vector<std::string> lines;
+    if (2 * rows_.most() <= repeats) {
+      for (int64_t row = 0; row < rows_.most(); ++row) {
+        std::vector<std::string> one = ShrinkRow(made, row);
+        if (rows_.least() <= row) one = tiles::Under("if (" + rows_.text + " > " + std::to_string(row) + ")", one);
+        lines.insert(lines.end(), one.begin(), one.end());
+      }
+    } else {
+      const int64_t blocks = RowBlocks(current_);
+      for (int64_t row = 0; row < rows_.most(); row += kMostRepeats) {
+        for (int64_t k = 0; k < repeats; ++k) {
+          Tile to = made.Part(row, 8 * k, 1, 1), from = current_.Part(row, lanes_ * k, 1, 1);
+          // what is left of the row, and is more than nothing under the condition
+          Bound rest = width_ - Bound::Of(lanes_ * k);
+          rest.range.low = std::max<int64_t>(rest.range.low, 0);
+          std::string count = RestText(rows_, row, kMostRepeats), mask = RestText(rest, 0, lanes_);
+          WhereMore(&lines, width_, lanes_ * k, ShrinkText(e_.At(to), e_.At(from), count, mask, repeats, blocks));
+        }
+      }
+    }
+    Tile from = current_;
+    from.cols = width_.most();
+    e_.Do("V", lines, {Reads(from), Writes(made)});
+    current_ = made;
+    width_ = CeilDiv(width_, 8);
+  }
+
+  /*! \brief Of one row: its full repeats follow each other. */
+  std::vector<std::string> ShrinkRow(const Tile& made, int64_t row) {
+    std::vector<std::string> lines;
+    Tile to = made.Part(row, 0, 1, 1), from = current_.Part(row, 0, 1, 1);
+    const Bound full = FloorDiv(width_, lanes_), rest = Mod(width_, lanes_);
+    for (int64_t done = 0; done < full.most(); done += kMostRepeats) {
+      std::string first = e_.At(to, std::to_string(8 * done)), second = e_.At(from, std::to_string(lanes_ * done));
+      std::string count = RestText(full, done, kMostRepeats);
+      WhereMore(&lines, full, done, ShrinkText(first, second, count, std::to_string(lanes_), 1, 8));
+    }
+    if (rest.most() > 0) {
+      std::string first = e_.At(to, (full * 8).text), second = e_.At(from, (full * lanes_).text);
+      WhereMore(&lines, rest, 0, ShrinkText(first, second, "1", rest.text, 1, 8));
+    }
+    return lines;
+  }
+
+  std::string ShrinkText(const std::string& to, const std::string& from, const std::string& count,
+                         const std::string& mask, int64_t results, int64_t blocks) const {
+    return e_.Call("BlockReduce" + f_.across, "repeat", {ElementType(f_.dtype)},
+                   {to, from, count, mask, std::to_string(results), "1", std::to_string(blocks)}) +
+           ";";
+  }
+
+  /*! \brief A line, under a condition where a number may be no more than `least`. */
+  static void WhereMore(std::vector<std::string>* lines, const Bound& number, int64_t least, const std::string& line) {
+    std::vector<std::string> one = {line};
+    if (number.least() <= least) one = tiles::Under("if (" + number.text + " > " + std::to_string(least) + ")", one);
+    lines->insert(lines->end(), one.begin(), one.end());
   }
 
   /*! \brief The upper half onto the lower one, in a work buffer. */
@@ -182,7 +248,7 @@ class RowReduction {
 int64_t BytesPerRow(const Folding& folding, int64_t cols, bool copies) {
   int64_t bytes = BytesOf(folding.dtype), taken = copies ? RoundUp(cols * bytes, kBlockBytes) : 0;
   if (folding.across.empty()) return taken + 2 * kBlockBytes + 4 + (kBlockBytes / bytes) * bytes;
-  return taken + std::max<int64_t>(cols, 64) * bytes / 6;
+  return taken + RoundUp(std::max<int64_t>(cols, 1), 64) * bytes / 6;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "codegen/bang/guards.h"
 #include "codegen/bang/memory_core.h"
 #include "codegen/bang/ops.h"
+#include "codegen/bang/reciprocals.h"
 #include "codegen/pipes/plan.h"
 #include "codegen/printer.h"
 #include "codegen/sizes.h"
@@ -185,8 +186,9 @@ std::set<std::string> Reserved() {
   return reserved;
 }
 
-Kernel PrintKernel(const IGraph& graph, const std::string& name) {
-  CheckUnits(graph);
+Kernel PrintKernel(const IGraph& given, const std::string& name) {
+  CheckUnits(given);
+  const IGraph graph = WithReciprocals(given);
   Kernel kernel;
   kernel.name = name;
   kernel.units = graph->num_units;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "codegen/attributes.h"
 #include "codegen/uses.h"
 
 namespace uir::codegen::tiles {
@@ -21,6 +22,39 @@ bool Dense(const ISlice& slice) {
   return (slice->col_stride == 1 || slice->cols == 1) && (slice->rows == 1 || slice->row_stride == slice->cols);
 }
 
+bool IsColumn(const ISlice& slice) {
+  return slice->cols == 1 && !slice->OpenStrides() && (slice->rows == 1 || slice->row_stride == 1);
+}
+
+/*! \brief Whether all operands are single columns without gaps, or numbers. */
+bool OfColumns(const IOp& iop) {
+  return std::all_of(iop->targets.begin(), iop->targets.end(), IsColumn) &&
+         std::all_of(iop->sources.begin(), iop->sources.end(), IsColumn);
+}
+
+/*! \brief A column without gaps as a row. */
+ISlice RowOf(const ISlice& slice) {
+  auto row = ffi::make_object<ISliceNode>(*slice.get());
+  row->rows = 1;
+  row->cols = slice->rows;
+  row->row_stride = slice->rows;
+  row->col_stride = 1;
+  row->row_begin = slice->col_begin;
+  row->row_end = slice->col_end;
+  row->col_begin = slice->row_begin;
+  row->col_end = slice->row_end;
+  return ISlice(row);
+}
+
+/*! \brief The same iOp over rows: a broadcast of a number along a column is one along a row then. */
+IOp WithRows(const IOp& iop) {
+  auto made = ffi::make_object<IOpNode>(*iop.get());
+  made->targets = iop->targets.Map(RowOf);
+  made->sources = iop->sources.Map(RowOf);
+  if (iop->op == "broadcast") made->attrs.Set("axis", ffi::String(IsByRow(iop) ? "col" : "row"));
+  return IOp(made);
+}
+
 /*! \brief One attempt to print some iOps as one program. */
 class Attempt {
  public:
@@ -28,6 +62,8 @@ class Attempt {
       : rules_(rules), e_(e), chain_(chain), first_(position), last_(position + static_cast<int>(chain.size()) - 1) {}
 
   bool Holds() {
+    auto printable = [&](const IOp& iop) { return rules_.repeats(iop) || rules_.has_value(iop); };
+    if (!std::all_of(chain_.begin(), chain_.end(), printable)) return false;
     const ISlice& target = chain_.back()->targets[0];
     bool columns = std::any_of(chain_.begin(), chain_.end(), rules_.repeats);
     // where sizes bound a tile, all of it is computed if nobody minds
@@ -139,11 +175,19 @@ std::vector<IOp> ChainAt(const ChainRules& rules, const Emitter& e, const ffi::A
   for (size_t k = at; k < body.size(); ++k) {
     if (body[k].as<IOpNode>() == nullptr) break;
     IOp iop = body[k].as_or_throw<IOp>();
-    if (!(rules.repeats(iop) || rules.has_value(iop)) || !InRegisters(iop)) break;
+    const bool printable =
+        rules.repeats(iop) || rules.has_value(iop) || (OfColumns(iop) && rules.repeats(WithRows(iop)));
+    if (!printable || !InRegisters(iop)) break;
     chain.push_back(iop);
   }
   for (; chain.size() > 1; chain.pop_back()) {
-    if (rules.is_of_use(chain) && Attempt(rules, e, chain, position).Holds()) return chain;
+    if (!rules.is_of_use(chain)) continue;
+    if (Attempt(rules, e, chain, position).Holds()) return chain;
+    // a number that is repeated along columns is one for each row of these as rows
+    if (!std::all_of(chain.begin(), chain.end(), OfColumns)) continue;
+    std::vector<IOp> rows(chain.size());
+    std::transform(chain.begin(), chain.end(), rows.begin(), WithRows);
+    if (Attempt(rules, e, rows, position).Holds()) return rows;
   }
   return {};
 }

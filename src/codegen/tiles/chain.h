@@ -30,6 +30,8 @@ struct ChainRules {
 };
 
 //! \brief The longest chain that begins at an item of a body; empty where there is none of two iOps.
+//!
+//! Single columns without gaps may come back as rows: then a number that is repeated along them is one for each row.
 //! \param position Of that item (`Use::position`).
 std::vector<IOp> ChainAt(const ChainRules& rules, const Emitter& e, const ffi::Array<ffi::ObjectRef>& body, size_t at,
                          int position);
