@@ -36,13 +36,13 @@ class Bound:
         The block's name.
     terms : tuple of (int, int)
         Which variable (as an index into the block's variables), and its factor.
-    extent : int
-        The limit.
+    extent : int or expression
+        The limit; of the function's sizes where they decide it.
     """
 
     block: str
     terms: tuple[tuple[int, int], ...]
-    extent: int
+    extent: Any
 
     def holds(self, values: Sequence[Any]) -> Any:
         """The predicate, of what the block's variables are bound to."""

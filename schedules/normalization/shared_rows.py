@@ -22,14 +22,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import GROUP, LOOP
 from uir_tvm.schedule.blocks import (
+    REDUCTION,
     BlockInfo,
     dtype_bytes,
+    is_open_loop,
     leaf_blocks,
     loop_extent,
     own_loops,
@@ -38,7 +41,7 @@ from uir_tvm.schedule.blocks import (
 )
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.group import group_share
-from uir_tvm.schedule.representative import usual_elements
+from uir_tvm.schedule.representative import is_open, usual_elements
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain
 from uir_tvm.schedule.tile_facts import space_of, units_of
 from uir_tvm.schedules.normalization.partial import Bound, Partials, prepare_partials
@@ -85,10 +88,19 @@ class Sharing:
         """Columns of a chunk."""
         return self.size * self.part
 
-    @property
-    def factors(self) -> list[int]:
-        """Extents of the loops that a row is cut into: chunks if there are several, units, columns."""
-        return [*([self.chunks] if self.chunks > 1 else []), self.size, self.part]
+    def cut(self, sch: Schedule, loop: Any) -> tuple[Any | None, Any, Any]:
+        """The loops that a row becomes: over chunks, units and columns.
+
+        None in the place of the first: there is one chunk.  Where sizes decide the row's length that loop is
+        there, of one round at most.
+        """
+        if is_open_loop(sch, loop):
+            chunk, member, column = sch.split(loop, [None, self.size, self.part])
+            return chunk, member, column
+        *chunks, member, column = sch.split(
+            loop, [*([self.chunks] if self.chunks > 1 else []), self.size, self.part]
+        )
+        return (chunks[0] if chunks else None), member, column
 
 
 def schedule_shared(
@@ -105,8 +117,10 @@ def schedule_shared(
     sharing = decide_part(sharing, extents, space_of(hw).row_values, decisions)
     units = decide_set_units(hw, sharing.size, decisions)
     staged: set[str] = set()
-    if sharing.chunks > 1:
+    if sharing.chunks > 1 or any(_is_open(block) for block in reductions):
+        # of a row that sizes cut short TVM cannot bound the part that is read
         _inline_rows(sch, rows)
+    if sharing.chunks > 1:
         staged = _stage_operands(sch, hw, rows, sharing, units // sharing.size, decisions)
     for block in reductions:
         _share_reduction(sch, block, sharing, partials)
@@ -188,14 +202,20 @@ def _stage_operands(
     return staged
 
 
+def _is_open(block: BlockInfo) -> bool:
+    """Whether sizes decide how many elements are reduced to one."""
+    pairs = zip(block.stmt.iter_vars, block.kinds, strict=True)
+    return any(kind == REDUCTION and is_open(iv.dom.extent) for iv, kind in pairs)
+
+
 def _share_staged(sch: Schedule, block: BlockInfo, sharing: Sharing) -> None:
     """Every unit brings the parts that it goes on with."""
     wide = [lp for lp in own_loops(sch, block.rv) if loop_extent(sch, lp) > 1]
     loop = sch.fuse(*wide) if len(wide) > 1 else wide[0]
-    *chunk, member, _ = sch.split(loop, sharing.factors)
+    chunk, member, _ = sharing.cut(sch, loop)
     sch.annotate(member, GROUP, sharing.size)
-    for outer in chunk:
-        sch.annotate(outer, LOOP, 1)
+    if chunk is not None:
+        sch.annotate(chunk, LOOP, 1)
 
 
 def _inline_rows(sch: Schedule, rows: int) -> None:
@@ -209,14 +229,14 @@ def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing, partials
     """Make a reduction's partial results in the units of a set."""
     loops = reduction_loops(sch, block.rv)
     loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
-    extent = loop_extent(sch, loop)
-    *_, member, _ = sch.split(loop, sharing.factors)
+    extent = sch.get(loop).extent
+    ragged = is_open(extent) or sharing.chunks * sharing.columns > int(extent)
+    chunk, member, _ = sharing.cut(sch, loop)
     name = partials.make(sch, block.rv, member, sharing.size)
-    ragged = sharing.chunks * sharing.columns > extent
     if not ragged:
         return
     # rfactor puts the member first and keeps the other loops of the split as the last variables
-    terms = ((0, sharing.part), (-1, 1)) + (((-2, sharing.columns),) if sharing.chunks > 1 else ())
+    terms = ((0, sharing.part), (-1, 1)) + (() if chunk is None else ((-2, sharing.columns),))
     partials.bounds.append(Bound(name, terms, extent))
 
 

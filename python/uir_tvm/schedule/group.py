@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import BROADCAST, GROUP
-from .blocks import REDUCTION, block_info, loop_extent, reduction_loops
+from .blocks import REDUCTION, block_info, is_open_loop, loop_extent, reduction_loops
 from .hardware_of import check_group, hardware_for
 from .transaction import primitive
 
@@ -169,7 +169,8 @@ def group_share(
     group_size : int
         How many units share it; divides the units of a group.
     share : int, optional
-        Iterations of each unit, of the last ones fewer; all alike by default.
+        Iterations of each unit, of the last ones fewer; all alike by default. Where sizes decide the loop's
+        extent, each ``group_size * share`` iterations are dealt so, in a loop around the units'.
 
     Returns
     -------
@@ -191,7 +192,11 @@ def group_share(
             need="a spatial loop of the block",
             remedy="share a reduction with group_reduce",
         )
-    outer, inner = sch.split(loop, [group_size, share])
+    if share is not None and is_open_loop(sch, loop):
+        # TVM does not know the greatest of a size
+        _, outer, inner = sch.split(loop, [None, group_size, share])
+    else:
+        outer, inner = sch.split(loop, [group_size, share])
     sch.annotate(outer, GROUP, group_size)
     return [outer, inner]
 

@@ -167,8 +167,10 @@ def map_to_units(
         sch.annotate(pid, GROUP, group_size)
         width = loop_extent(sch, col_inner)
         if not reduction and width > 1 and share != 0:
-            fits = share is not None and share < width
-            member, col_inner = sch.split(col_inner, [group_size, share if fits else None])
+            part = share if share is not None and share < width else None
+            # TVM does not know the greatest of a size: a loop around them, of one round
+            around = [None] if part is not None and is_open_loop(sch, col_inner) else []
+            *_, member, col_inner = sch.split(col_inner, [*around, group_size, part])
             sch.annotate(member, GROUP, group_size)
     for loop in (lid, *walked):
         sch.annotate(loop, LOOP, 1)
