@@ -86,8 +86,14 @@ class Partials:
             values = list(node.iter_values)
             return guarded(node, bound.holds(values))
 
-        func = structural_map(prim_func(sch), (SBlockRealize, realize))
+        func = structural_map(_without_regions(prim_func(sch)), (SBlockRealize, realize))
         return decisions.restart(_with_identities(func, self.identities))
+
+
+def _without_regions(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function whose root says nothing of what it touches: TVM names buffers there that were inlined."""
+    root = func.body
+    return func.with_body(SBlockRealize([], root.predicate, changed(root.block, reads=[], writes=[])))
 
 
 def give_loops(sch: Schedule) -> None:

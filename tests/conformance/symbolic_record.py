@@ -34,9 +34,8 @@ a kernel that one unit walks alone. A number stands for a refusal, listed below:
 the sizes of each call then (in a model), or left to TVM's own lowering, which takes any shape (`tvm.build`).
 
 `tests/conformance/test_symbolic.py` holds the table to the code: a sample in each run of the suite, all of it
-in the campaign. Where there are no rows, the all-open forms of `layer norm` and `variance` on uir-bang read a
-scalar that no row wrote, and so does the convolution where its windows have no columns; nothing comes of it.
-`python scripts/sweep_open_axes.py --write` makes it anew.
+in the campaign. The convolution whose windows have no columns reads a scalar on uir-bang that nothing wrote;
+nothing comes of it. `python scripts/sweep_open_axes.py --write` makes it anew.
 """
 
 
