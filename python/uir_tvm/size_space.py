@@ -395,15 +395,21 @@ class SizeSpace:
         return self._bounds[size.terms]
 
     def ends(self, size: AnySize, limits: Mapping[str, int]) -> tuple[int | None, int | None]:
-        """The same, where some symbols are no more than a number."""
+        """The same, where some symbols are no more than a number, and what the model finds may be nothing."""
         if not isinstance(size, OpenSize):
             return size, size
         before, known = self._ranges, self._bounds
-        ranges = {name: (low, limits.get(name, high)) for name, (low, high) in before.items()}
+        ranges = {
+            name: (self.found[name].low if name in self.found else low, limits.get(name, high))
+            for name, (low, high) in before.items()
+        }
         try:
             self._ranges, self._bounds = ranges, {}
             for name, (operation, left, right) in self._parts.items():
-                ranges[name] = _narrower(ranges[name], self._range_of_part(operation, left, right))
+                with contextlib.suppress(ArithmeticError):  # of nothing, which no quotient is asked of
+                    own = self._range_of_part(operation, left, right)
+                    low, high = _narrower(ranges[name], own)
+                    ranges[name] = (own[0] if self.is_found(self.symbol(name)) else low), high
             return self.bounds(size)
         finally:
             self._ranges, self._bounds = before, known

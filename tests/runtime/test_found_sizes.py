@@ -246,6 +246,51 @@ def test_what_nothing_decides_is_asked_of_what_is_found(ask: Any) -> None:
     assert exe.compiled == 1
 
 
+def _scattered(x: Tensor, mask: Tensor) -> Tensor:
+    return x.masked_scatter(mask[:, None], x[mask] * 2)
+
+
+def _put(x: Tensor, mask: Tensor) -> Tensor:
+    y = x.clone()
+    y[mask] = x[mask] * 2
+    return y
+
+
+def _added(x: Tensor, mask: Tensor) -> Tensor:
+    y = x.clone()
+    y[mask] += 1
+    return y
+
+
+def _put_at_places(x: Tensor, mask: Tensor) -> Tensor:
+    places, y = torch.nonzero(mask).squeeze(1), x.clone()
+    y[places] = x[places] * 2
+    return y
+
+
+def _joined(x: Tensor, mask: Tensor) -> Tensor:
+    return torch.cat([x[mask] * 2, x[:1]]).reshape(-1)
+
+
+class Does(nn.Module):
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return self.function(x, mask)
+
+
+@pytest.mark.parametrize("write", [_scattered, _put, _added, _put_at_places, _joined])
+def test_what_is_found_is_written_where_it_was(write: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """By a mask or by places, or put before other rows: nothing, one row, some, all."""
+    exe = uir_tvm.compile(Does(write), args=_given(3))
+    for kept in (3, 0, 1, ROWS):
+        x, mask = _given(kept)
+        _equal(exe(x, mask.flip(0)), write(x, mask.flip(0)))
+    assert exe.compiled == 1 and exe.report()["imported_by_shape"] == ""
+
+
 class Unknown(nn.Module):
     """An operator that no kernel has, on as many elements as are found, and a kernel."""
 

@@ -9,6 +9,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import (
+    guard_or_false,
+    guard_or_true,
+    has_free_unbacked_symbols,
+)
 
 from .torch_arithmetic import NARROW
 from .torch_indexing import Indices, linear_index
@@ -65,18 +70,28 @@ def copied(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _put_masked(x: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Any:
-    """x[:, mask] = values, where all that the mask takes along its axes get the same."""
+    """x[:, mask] = values: the same for all that the mask takes along its axes, or as many as data decide."""
     known = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     ((axis, mask), *others) = known
     after = x.dim() - axis - mask.dim()
     taken = values.dim() - after - 1  # the axis of the values along which the mask's elements lie
-    if others or taken >= 0 and values.shape[taken] != 1:
+    if others:
         return NotImplemented
-    if taken >= 0:
+    if taken >= 0 and guard_or_true(values.shape[taken] != 1):
+        if not _is_found(values.shape[taken]):
+            return NotImplemented
+        values = _in_order(mask != 0, values.to(x.dtype), taken)
+        values = values.unflatten(taken, mask.shape)
+    elif taken >= 0:
         values = values.reshape(*values.shape[:taken], *[1] * mask.dim(), *values.shape[taken + 1 :])
     mask = mask.reshape(*mask.shape, *[1] * after) != 0
     values = values.to(x.dtype)
     return torch.where(mask, x + values if accumulate else values, x)
+
+
+def _is_found(size: Any) -> bool:
+    """Whether data decide a size."""
+    return isinstance(size, torch.SymInt) and has_free_unbacked_symbols(size)
 
 
 def _flat(function: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -189,12 +204,23 @@ def scatter_with(reduce: str) -> Callable[..., Tensor]:
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements of the source, in order, where the mask is set."""
-    if not source.numel():
+    if guard_or_false(source.numel() == 0):
         return x.clone()
     mask = mask.expand(x.shape)
+    return torch.where(mask, _in_order(mask, source.reshape(-1), 0).reshape(x.shape), x)
+
+
+def _in_order(mask: Tensor, values: Tensor, axis: int) -> Tensor:
+    """For each element of a mask the next of some values along an axis, where it is set; any where it is not.
+
+    One value is that of all. Of which there are how many, data may decide.
+    """
+    last = torch.full((), values.shape[axis] - 1, dtype=torch.int64, device=values.device)
+    if guard_or_true(values.shape[axis] == 0):  # there may be nothing, of which none is taken
+        shape = [1 if at == axis else size for at, size in enumerate(values.shape)]
+        values = torch.cat([values, values.new_zeros(shape)], axis)
     place = mask.reshape(-1).to(torch.int64).cumsum(0) - 1
-    taken = torch.index_select(source.reshape(-1), 0, place.clamp(0, source.numel() - 1))
-    return torch.where(mask, taken.reshape(x.shape), x)
+    return torch.index_select(values, axis, torch.minimum(place, last).clamp(min=0))
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:

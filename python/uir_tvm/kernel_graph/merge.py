@@ -144,7 +144,12 @@ def reading(view: View, shape: tuple[int, ...]) -> Any:
                     coordinates[digit.position] = coordinates[digit.position] + step
         return coordinates
 
-    place = flat if found is None else aligned
+    def nowhere(*_indices: Any) -> list[Any]:
+        """Of a view without elements, which has no place to divide."""
+        return [_int64(0) for _ in shape]
+
+    empty = any(isinstance(size, int) and size == 0 for size in view.shape)
+    place = nowhere if empty else flat if found is None else aligned
 
     def compute(buffer: te.Tensor) -> te.Tensor:
         if not shape:
