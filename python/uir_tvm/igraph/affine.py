@@ -17,6 +17,7 @@ import tvm_ffi
 from tvm_ffi.dataclasses import c_class
 
 from ..errors import IGraphError
+from .held_fields import Immutable, held, hold
 
 _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
@@ -39,8 +40,9 @@ _render = tvm_ffi.get_global_func("uir.affine.render")
 _to_string = tvm_ffi.get_global_func("uir.affine.to_string")
 
 
+@held
 @c_class("uir.Term", init=False, repr=False)
-class Term(tvm_ffi.Object):
+class Term(Immutable):
     """One term: ``coeff * (var | floor(inner / divisor) | inner mod divisor | var * inner)``.
 
     ``kind`` is ``var``, ``floordiv``, ``mod`` or ``product``.
@@ -77,8 +79,9 @@ class Term(tvm_ffi.Object):
         return self.argument // self.divisor if self.kind == "floordiv" else self.argument % self.divisor
 
 
+@held
 @c_class("uir.Affine", init=False, repr=False)
-class Affine(tvm_ffi.Object):
+class Affine(Immutable):
     """``constant + sum(terms)``, canonical; supports ``+ - * // %``; `IGraphError` beyond 64 bits."""
 
     # tvm-ffi-stubgen(begin): object/uir.Affine
@@ -123,23 +126,25 @@ class Affine(tvm_ffi.Object):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
             return self.is_constant and self.constant == other
-        return isinstance(other, Affine) and _to_string(self) == _to_string(other)
+        return isinstance(other, Affine) and str(self) == str(other)
 
     def __hash__(self) -> int:
-        return (
-            hash(self.constant) if self.is_constant else hash(_to_string(self))
-        )  # equal to an int: its hash
+        return hash(self.constant) if self.is_constant else hash(str(self))  # equal to an int: its hash
 
     def __str__(self) -> str:
-        return _to_string(self)
+        text: str | None = self.__dict__.get("text")
+        if text is None:
+            text = _to_string(self)
+            hold(self, text=text)
+        return text
 
     def __repr__(self) -> str:
-        return f"Affine({_to_string(self)})"
+        return f"Affine({self})"
 
     @property
     def is_constant(self) -> bool:
         """Whether no variable occurs."""
-        return len(self.terms) == 0
+        return not self.terms
 
     def variables(self) -> list[str]:
         """Names of the variables, sorted, each once."""

@@ -16,13 +16,16 @@ from tvm_ffi.dataclasses import c_class
 
 from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine
+from .held_fields import Immutable, held, held_attrs, hold
 from .space import Size
 
 #: What `ISlice.row_stride` and `col_stride` say of a stride that sizes decide: no element lies so far away.
 OPEN_STRIDE = (1 << 40) + 1
+#: The bounds of a slice, in order.
+BOUNDS = ("row_begin", "row_end", "col_begin", "col_end")
 
 
-class _Node(tvm_ffi.Object):
+class _Node(Immutable):
     """Structural equality, hash and JSON for every node."""
 
     if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class _Node(tvm_ffi.Object):
         return serialization.to_json_graph_str(self)
 
 
+@held
 @c_class("uir.IPointer", repr=False)
 class IPointer(_Node):
     """A contiguous piece of memory.
@@ -88,6 +92,7 @@ class IPointer(_Node):
         return self.role != "tmp"
 
 
+@held
 @c_class("uir.ISlice", init=False, repr=False)
 class ISlice(_Node):
     """A 2-D strided piece of a pointer.
@@ -129,9 +134,10 @@ class ISlice(_Node):
         """Build a slice; ``stride`` defaults to row-major, ``rows`` and ``cols`` are the valid ranges."""
         (row, row_pitch), (col, col_pitch) = map(_stride, stride if stride is not None else (shape[1], 1))
         bounds = [None if bound is None else affine(bound) for bound in (*rows, *cols)]
-        self.__ffi_init__(
-            pointer, affine(offset), shape[0], shape[1], row, col, *bounds, row_pitch, col_pitch
-        )
+        begin = affine(offset)
+        self.__ffi_init__(pointer, begin, shape[0], shape[1], row, col, *bounds, row_pitch, col_pitch)
+        hold(self, pointer=pointer, offset=begin, row_pitch=row_pitch, col_pitch=col_pitch)
+        hold(self, **dict(zip(BOUNDS, bounds, strict=True)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -185,6 +191,7 @@ def _stride(value: AffineLike) -> tuple[int, Affine | None]:
     return (value.constant, None) if value.is_constant else (OPEN_STRIDE, value)
 
 
+@held
 @c_class("uir.IOp", init=False, repr=False)
 class IOp(_Node):
     """One instruction on one unit; see `uir_tvm.igraph.iops` for the table of what there is."""
@@ -209,7 +216,9 @@ class IOp(_Node):
         sources: Sequence[ISlice],
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        self.__ffi_init__(op, name, dtype, list(targets), list(sources), dict(attrs or {}))
+        made, read = tuple(targets), tuple(sources)
+        self.__ffi_init__(op, name, dtype, made, read, dict(attrs or {}))
+        hold(self, targets=made, sources=read, **held_attrs(attrs))
 
     @property
     def target(self) -> ISlice:
@@ -224,6 +233,7 @@ class IOp(_Node):
             yield self.attrs["buffer"]
 
 
+@held
 @c_class("uir.Loop", init=False, repr=False)
 class Loop(_Node):
     """``for var in [0, extent): body``, run by every unit on its own."""
@@ -240,9 +250,12 @@ class Loop(_Node):
     def __init__(
         self, var: str, extent: int, body: Sequence[Any], attrs: Mapping[str, Any] | None = None
     ) -> None:
-        self.__ffi_init__(var, extent, list(body), dict(attrs or {}))
+        inside = tuple(body)
+        self.__ffi_init__(var, extent, inside, dict(attrs or {}))
+        hold(self, body=inside, **held_attrs(attrs))
 
 
+@held
 @c_class("uir.HardwareModel", repr=False)
 class HardwareModel(_Node):
     """A device as the iGraph sees it; bytes of reg are per unit, of sram per group."""
@@ -261,6 +274,7 @@ class HardwareModel(_Node):
     # tvm-ffi-stubgen(end)
 
 
+@held
 @c_class("uir.IGraph", init=False, repr=False)
 class IGraph(_Node):
     """One custom operator.
@@ -300,17 +314,12 @@ class IGraph(_Node):
         sizes: Sequence[Size] = (),
         groups: Affine | None = None,
     ) -> None:
+        memory, inside, open_sizes = tuple(pointers), tuple(body), tuple(sizes)
         self.__ffi_init__(
-            name,
-            hardware,
-            num_groups,
-            num_units,
-            list(pointers),
-            list(body),
-            dict(attrs or {}),
-            list(sizes),
-            groups,
+            name, hardware, num_groups, num_units, memory, inside, dict(attrs or {}), open_sizes, groups
         )
+        hold(self, hardware=hardware, pointers=memory, body=inside, sizes=open_sizes, groups=groups)
+        hold(self, **held_attrs(attrs))
 
     @property
     def num_parallel(self) -> int:

@@ -15,6 +15,7 @@ from tvm_ffi.dataclasses import c_class
 
 from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine, var
+from .held_fields import Immutable, held
 
 #: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
 NUMBER_LIMIT = 1 << 61
@@ -31,8 +32,9 @@ _mod = tvm_ffi.get_global_func("uir.space.mod")
 _fold = tvm_ffi.get_global_func("uir.space.fold")
 
 
+@held
 @c_class("uir.Size", repr=False)
-class Size(tvm_ffi.Object):
+class Size(Immutable):
     """A run-time integer: ``low <= value <= high``, and ``multiple_of`` divides it."""
 
     # tvm-ffi-stubgen(begin): object/uir.Size
