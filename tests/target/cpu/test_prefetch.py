@@ -14,10 +14,11 @@ import tvm_ffi
 from uir_tvm import hardware
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.schedule import apply_default
+from uir_tvm.target.cpu import first_lanes
 from uir_tvm.target.cpu.lower import lower
 
 from tests.extracted import extracted
-from tests.open_functions import OPEN
+from tests.open_functions import INNER, OPEN
 
 from .support import HOST, compiled, parsed, signature
 
@@ -119,6 +120,17 @@ def test_open_tensors_are_fetched_where_a_launch_finds_them_large() -> None:
     assert "uir_fetch_read" in far and "uir_fetch_write" in far
     assert "uir_fetch" not in near and "uir_fetch" not in text[: asked.start()]
     assert not re.search(r"uir_fetch_\w+\W+T.address_of\(x[12]_", text)
+
+
+@pytest.mark.skipif(not first_lanes.masked_bytes(HOST), reason="this processor moves nothing under masks")
+def test_ends_of_open_rows_fetch_nothing() -> None:
+    """Their lines are those of the vectors beside them: what is moved under a mask stands without a fetch."""
+    hw = hardware.get()
+    scheduled = apply_default(INNER["softmax of open rows"].func(), hw)
+    text = str(lower(in_small_caches(extracted(scheduled, hw)), scheduled))
+    ends = re.findall(r"\n( *)if i_\d+ > T.int64\(0\):\n((?:\1 +.*\n)+)", text)
+    assert "uir_fetch_read" in text and ends
+    assert not any("uir_fetch" in end for _, end in ends)
 
 
 @pytest.mark.parametrize("name", ["layer norm", "softmax"])

@@ -81,6 +81,11 @@ class Buffers:
         """Whether the kernel allocates the memory, also where a phase of it takes that for a parameter."""
         return self._held[pointer.name].allocated
 
+    def has_one_row(self, pointer: IPointer) -> bool:
+        """Whether one row of a pointer is the memory of all its rows."""
+        held = self._held.get(pointer.name)
+        return held is not None and held.row_base is not None
+
     def address(self, scope: LoopScope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
         """The index of element (row, col) of an access in its flat buffer."""
         base = self._held[access.pointer.name].row_base

@@ -21,11 +21,16 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
-from .values import Origin, is_cheap, is_row_value
-from .vector_math import avx512, binding
+from .values import Origin, is_brief, is_cheap, is_row_value
+from .vector_math import avx512, binding, looped
 
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
+
+
+#: Vectors of a round of divisions, where sizes decide how many rounds there are: three instructions make one,
+#: and three count a round.  Copies and sums of few vectors are slower with rounds so long.
+SLOW_VECTORS = 4
 
 
 @attrs.define(eq=False)
@@ -122,6 +127,8 @@ class GroupEmitter:
             self._end(code, code.bind_index(begin), end, lanes)
             return
         unroll = max((r.copies for r in self.reductions.values()), default=1)
+        if as_int(number) is None and self._is_slow_and_brief():
+            unroll = max(1, min(SLOW_VECTORS, self.group.cols // lanes))
         step = lanes * unroll
         count = code.bind_index(number)
         known = as_int(count)
@@ -180,9 +187,14 @@ class GroupEmitter:
 
         code.branch(left > index(0), rest)
 
+    def _is_slow_and_brief(self) -> bool:
+        """Whether each vector takes few instructions, some of them slow."""
+        actions = self.group.actions
+        return all(map(_is_brief, actions)) and not all(is_cheap(action.iop) for action in actions)
+
     def _repeats(self) -> bool:
         """Whether columns may be made twice, and are made faster so than under a mask."""
-        if not all(action.kind == MAP and is_cheap(action.iop) for action in self.group.actions):
+        if not all(map(_is_brief, self.group.actions)):
             return False
         streams, rows = self.nest.streams, self.row.nest.rows
         stored = [action for action in self.group.actions if self.values.stored(action)]
@@ -256,7 +268,7 @@ class GroupEmitter:
                     self.row.values[id(action)] = value
                 if self.values.stored(action):
                     self._store(code, action, value, point)
-        if copy is not None:
+        if copy is not None and point.first is None:
             self._fetch_ahead(code, point, copy)
 
     def _fetch_ahead(self, code: Code, point: Point, copy: int) -> None:
@@ -270,7 +282,8 @@ class GroupEmitter:
                 ahead.emit(code, fetch, self.kernel.memory, self.kernel.scope, at, copy * point.lanes)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
-        with binding(code.bind), avx512(self.kernel.avx512):
+        open_row = not self.nest.has_length(self.group)
+        with binding(code.bind), avx512(self.kernel.avx512), looped(open_row):
             value = value_at(self.kernel, action, [code.bind(arg) for arg in args], point)
         return code.bind(value)
 
@@ -354,3 +367,7 @@ class GroupEmitter:
                 c0, c1 = self.nest.bounds(target.valid[2:], target.cols)
                 inside = tirx.And(inside, tirx.And(point.col >= c0, point.col < c1))
         code.branch(inside, lambda then: then.add(memory.store(access, address, value)))
+
+
+def _is_brief(action: Action) -> bool:
+    return action.kind == MAP and is_brief(action.iop)

@@ -20,6 +20,7 @@ from .emit_transpose import Staged, emit_blocks, has_masked_parts, staged_access
 from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
+from .row_loops import RowValues, passes
 from .stream import Streams, aligned, begins_anywhere, to_alignment
 from .tall_tiles import goes_on
 from .values import OperandValues, Origin, is_dear
@@ -29,7 +30,7 @@ ACCUMULATORS = 4
 #: The same where computing a vector takes longer than adding it, and sizes decide how many there are: each
 #: text of the loop's body is long then, and the constants of one displace those of the next.  Two of them
 #: share what is moved between registers.
-DEAR_ACCUMULATORS = 2
+DEAR_ACCUMULATORS = 1
 
 
 class NestEmitter:
@@ -108,10 +109,17 @@ class NestEmitter:
         for each in collected.values():
             each.start(code)
 
-        def body(inner: Code, row: Expr) -> None:
-            self._row(inner, NestRow(nest, row), collected)
+        memory, scope, held = self.kernel.memory, self.kernel.scope, RowValues(nest.rows)
+        apart = passes(nest, self.values, memory, scope, self.kernel.first_cache)
+        for groups in apart:
 
-        code.loop(begin, distance(begin, end), 1, body, "r")
+            def body(inner: Code, number: Expr, groups: list[ColumnGroup] = groups) -> None:
+                row = NestRow(nest, number, held.load(inner, number))
+                self._row(inner, row, groups, collected)
+                if groups is not apart[-1]:
+                    held.store(inner, code, number, row.values)
+
+            code.loop(begin, distance(begin, end), 1, body, "r")
         for each in collected.values():
             each.finish(code)
 
@@ -158,6 +166,11 @@ class NestEmitter:
         """A range of a valid box as expressions, clamped into the shape."""
         scope = self.kernel.scope
         return scope.bound(bounds[0], 0, limit), scope.bound(bounds[1], limit, limit)
+
+    def has_length(self, group: ColumnGroup) -> bool:
+        """Whether a row's length is a number."""
+        begin, end = self.bounds(group.actions[0].box[2:], group.cols)
+        return as_int(begin) is not None and as_int(end) is not None
 
     def has_guards(self, group: ColumnGroup) -> bool:
         """Whether operands of a group need not exist."""
@@ -207,8 +220,10 @@ class NestEmitter:
 
     # --- rows and groups ---------------------------------------------------------------------------
 
-    def _row(self, code: Code, row: NestRow, collected: dict[int, Collected]) -> None:
-        for group in row.nest.groups:
+    def _row(
+        self, code: Code, row: NestRow, groups: list[ColumnGroup], collected: dict[int, Collected]
+    ) -> None:
+        for group in groups:
             reductions = [self._reduction(code, a, group) for a in group.actions if a.kind == REDUCE_ROW]
             emitter = GroupEmitter(self, group, row, reductions, collected)
             emitter.hoist(code)
@@ -226,13 +241,8 @@ class NestEmitter:
     def _reduction(self, code: Code, action: Action, group: ColumnGroup) -> RowReduction:
         lanes = self.lanes(group)
         vectors = group.cols // lanes
-        most = ACCUMULATORS if self._has_length(group) or not is_dear(group.actions) else DEAR_ACCUMULATORS
+        most = ACCUMULATORS if self.has_length(group) or not is_dear(group.actions) else DEAR_ACCUMULATORS
         return RowReduction(code, action, lanes, max(1, min(most, vectors)))
-
-    def _has_length(self, group: ColumnGroup) -> bool:
-        """Whether a row's length is a number."""
-        begin, end = self.bounds(group.actions[0].box[2:], group.cols)
-        return as_int(begin) is not None and as_int(end) is not None
 
     def _finish(self, code: Code, row: NestRow, reduction: RowReduction) -> None:
         action = reduction.action

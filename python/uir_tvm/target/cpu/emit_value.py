@@ -45,7 +45,8 @@ class KernelContext:
 
     ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks;
     ``avx512``: whether the processor has these instructions; ``loop``: the innermost loop's variable;
-    ``tiles``: how many tiles, one beneath the other, are done as one (`tall_tiles`).
+    ``tiles``: how many tiles, one beneath the other, are done as one (`tall_tiles`); ``first_cache``: its
+    bytes.
     """
 
     scope: LoopScope
@@ -57,6 +58,7 @@ class KernelContext:
     prefetches: Prefetches | None = None
     loop: str | None = None
     tiles: Expr | None = None
+    first_cache: int = 0
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

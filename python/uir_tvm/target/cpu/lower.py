@@ -129,8 +129,10 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     wide, ahead = has_avx512(graph.hardware), Prefetches(graph.hardware, text)
+    first_cache = int(graph.hardware.figures.get("l1_bytes", 0))
+    kernel = KernelContext(scope, memory, text, registers, masked, wide, ahead, first_cache=first_cache)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text, registers, masked, wide, ahead), text)
+        _units(code, part, kernel, text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 

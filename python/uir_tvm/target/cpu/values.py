@@ -14,6 +14,7 @@ from enum import Enum
 
 import attrs
 
+from ...igraph.dtypes import dtype_of
 from ...igraph.nodes import IOp
 from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
 from .element_access import Domain, Overlap, StridedAccess, relation
@@ -40,6 +41,8 @@ CHEAP_UNARY = frozenset(
     }
 )
 CHEAP_BINARY = frozenset({"add", "sub", "mul", "max", "min", "and", "or", "xor"})
+#: What processors have a slow instruction for.
+BRIEF = {"unary": frozenset({"divs", "rdivs", "sqrt"}), "binary": frozenset({"div"})}
 #: A value is computed again when it takes at most so many cheap iOps.
 RECOMPUTE_LIMIT = 4
 
@@ -163,6 +166,11 @@ def is_cheap(iop: IOp) -> bool:
         or (iop.op == "unary" and iop.name in CHEAP_UNARY)
         or (iop.op == "binary" and iop.name in CHEAP_BINARY)
     )
+
+
+def is_brief(iop: IOp) -> bool:
+    """Whether an iOp is an instruction or a few, be they slow: its text may stand twice."""
+    return is_cheap(iop) or (iop.name in BRIEF.get(iop.op, ()) and dtype_of(iop.dtype).kind == "float")
 
 
 def is_dear(actions: Iterable[Action]) -> bool:

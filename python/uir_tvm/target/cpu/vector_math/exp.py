@@ -21,6 +21,7 @@ from .ops import (
     bits,
     can_scale,
     const_like,
+    factor_like,
     fma,
     from_bits,
     horner,
@@ -100,7 +101,7 @@ def _raised(x: Expr) -> Expr:
 
     def scaled(p: Expr, biased: Expr) -> Expr:
         raised = let(p * from_bits(shift_left(bits(biased), 23)), lambda held: _zero_below(x, held))
-        return raised * const_like(x, _LOWERED)
+        return raised * factor_like(x, _LOWERED)
 
     return let(
         fma(x, const_like(x, LOG2_E), const_like(x, _RAISED)),

@@ -18,6 +18,7 @@ Binder = Callable[[Expr], Expr]
 
 _BINDER: ContextVar[Binder | None] = ContextVar("binder", default=None)
 _AVX512: ContextVar[bool] = ContextVar("avx512", default=False)
+_LOOPED: ContextVar[bool] = ContextVar("looped", default=False)
 
 #: ``x + MAGIC`` leaves the integer nearest to x in the low bits, for |x| < 2**22.
 MAGIC = 1.5 * 2.0**23
@@ -59,6 +60,14 @@ def addend_like(x: Expr, value: float) -> Expr:
     return tirx.call_llvm_pure_intrin(str(x.ty.dtype), "llvm.arithmetic.fence", known)
 
 
+def factor_like(x: Expr, value: float) -> Expr:
+    """`const_like` of a last factor: as `addend_like`, where a loop goes over vectors one by one (`looped`).
+
+    In rows of a known length, which are straight text, LLVM does better with a constant that it knows.
+    """
+    return addend_like(x, value) if _LOOPED.get() else const_like(x, value)
+
+
 def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
     """``body`` of something that holds ``value``, so that using it twice does not compute it twice.
 
@@ -95,6 +104,16 @@ def avx512(present: bool) -> Iterator[None]:
         yield
     finally:
         _AVX512.reset(token)
+
+
+@contextmanager
+def looped(present: bool) -> Iterator[None]:
+    """Say inside the ``with`` block whether sizes decide how many vectors a loop goes over."""
+    token = _LOOPED.set(present)
+    try:
+        yield
+    finally:
+        _LOOPED.reset(token)
 
 
 def can_scale(x: Expr) -> bool:

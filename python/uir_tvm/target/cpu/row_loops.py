@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which groups of a nest share a loop over its rows: all of them, or those of one pass over a row.
+
+Before::
+
+    for r:  m = max of row r;  e = exp(row r - m), t = sum of e;  out = e / t
+
+After, where sizes decide how long rows are::
+
+    for r:  m[r] = max of row r
+    for r:  e[r] = exp(row r - m[r]), t[r] = sum of e[r]
+    for r:  out = e[r] / t[r]
+
+Passes over one row wait for each other, the same pass over other rows does not.  A processor has the next row
+in view while it waits where rows are few vectors of straight code; with the loops and ends of an open length
+it has not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.dtypes import bytes_of
+from ...igraph.nodes import IPointer
+from .actions import SCATTER, Action
+from .address import LoopScope
+from .buffers import Buffers, scratch
+from .code import Code
+from .element_access import StridedAccess
+from .elements import boundable, like, type_of
+from .groups import ColumnGroup, RowNest
+from .values import OperandValues, Origin
+
+
+def passes(
+    nest: RowNest, values: OperandValues, memory: Buffers, scope: LoopScope, near_bytes: int
+) -> list[list[ColumnGroup]]:
+    """The groups of a nest, those together that share a loop over rows; what makes a value of a row joins.
+
+    Parameters
+    ----------
+    nest : RowNest
+    values : OperandValues
+        Which operands come from memory, and which results are stored.
+    memory : Buffers
+        Where one row of a pointer serves all rows of the nest, these are done one after the other.
+    scope : LoopScope
+        The sizes that decide how long rows are.
+    near_bytes : int
+        What all rows touch may be as much, so that each pass finds it in the first cache.
+    """
+    whole = [list(nest.groups)]
+    ends = [bound for action in nest.actions for bound in action.box[2:] if bound is not None]
+    if nest.rows == 1 or not any(scope.sizes & set(bound.variables()) for bound in ends):
+        return whole
+    if any(action.kind == SCATTER or action.tables for action in nest.actions):
+        return whole
+    widths: Counter[IPointer] = Counter()
+    for action in nest.actions:
+        for access in _in_memory(action, values):
+            if memory.has_one_row(access.pointer):
+                return whole
+            size = bytes_of(access.pointer.dtype) * (action.cols if access.col != 0 else 1)
+            widths[access.pointer] = max(widths[access.pointer], size)
+    if nest.rows * widths.total() > near_bytes:
+        return whole
+    apart: list[list[ColumnGroup]] = []
+    for group in nest.groups:
+        if apart and group.cols == 1:
+            apart[-1].append(group)
+        else:
+            apart.append([group])
+    return apart
+
+
+def _in_memory(action: Action, values: OperandValues) -> Iterator[StridedAccess]:
+    """What an action loads and stores."""
+    for read, source in zip(action.reads, values.sources[id(action)], strict=True):
+        if source.origin == Origin.MEMORY:
+            yield read.access
+    if values.stored(action):
+        yield action.write
+
+
+class RowValues:
+    """Values that there is one of per row, for loops over the same rows that come later."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._held: dict[int, tuple[tirx.Buffer, bool]] = {}
+
+    def load(self, code: Code, row: Expr) -> dict[int, Expr]:
+        """What loops before this one made of a row, by id of the action that made it."""
+        found = {}
+        for key, (buffer, is_bool) in self._held.items():
+            held = code.bind(tirx.BufferLoad(buffer, [row]))
+            found[key] = tirx.NE(held, like(held, 0)) if is_bool else held
+        return found
+
+    def store(self, code: Code, outside: Code, row: Expr, made: Mapping[int, Expr]) -> None:
+        """Hold what this loop made of a row, in memory of the code around it."""
+        for key, value in made.items():
+            if key not in self._held:
+                held = boundable(value)
+                buffer = scratch(outside, "row_values", type_of(held), self._rows)
+                self._held[key] = (buffer, type_of(value) == "bool")
+                code.add(tirx.BufferStore(buffer, held, [row]))
