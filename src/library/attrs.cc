@@ -346,4 +346,15 @@ IntegerAttrs IntegerAttrs::Parse(const std::string& text) {
   return out;
 }
 
+IntegerMatmulAttrs IntegerMatmulAttrs::Parse(const std::string& text) {
+  constexpr int64_t kMost = (int64_t{1} << 17) - 1;  // products of 2^14 that 32 bits hold the sum of
+  Fields fields("integer_matmul", text);
+  IntegerMatmulAttrs out;
+  fields.NotNegative("m", out.m = fields.Int("m"));
+  fields.Positive("n", out.n = fields.Int("n"));
+  fields.Positive("k", out.k = fields.Int("k"));
+  if (out.k > kMost) fields.Fail("k", "is " + std::to_string(out.k) + "\n  limit:  " + std::to_string(kMost));
+  return out;
+}
+
 }  // namespace uir::library

@@ -140,4 +140,12 @@ struct IntegerAttrs {
   int64_t rows() const { return n * oh * ow; }
 };
 
+//! out[m, n] = sum over k of a[m, k] * b[n, k], of int8 into int32; all three lie by rows.
+struct IntegerMatmulAttrs {
+  int64_t m = 0, n = 0, k = 0;
+
+  static IntegerMatmulAttrs Parse(const std::string& text);
+  bool empty() const { return m == 0; }
+};
+
 }  // namespace uir::library

@@ -14,7 +14,8 @@ namespace uir::library {
 
 namespace {
 
-/*! What is asked for modelled times needs to know of a call; `function` ends in the operator's name. */
+/*! What is asked for modelled times needs to know of a call: `function` ends in the operator's name, `dtype` is that of
+ * its first operand. */
 void Note(const std::string& function, const ffi::String& attributes, DLDataType dtype) {
   bool timeline = false;
   if (!runtime::modelled::Wanted(&timeline)) return;
@@ -41,7 +42,7 @@ void OnHostModel(const char* function, const ffi::PackedArgs& args) {
     tensors[i].device = {kDLCPU, 0};
     views[i] = &tensors[i];
   }
-  Note(function, args[count - 2].cast<ffi::String>(), tensors[count - 1].dtype);
+  Note(function, args[count - 2].cast<ffi::String>(), tensors[0].dtype);
   DLTensor* out = args[count - 1].cast<DLTensor*>();
   const size_t bytes = static_cast<size_t>(Elements(out)) * ((out->dtype.bits * out->dtype.lanes + 7) / 8);
   std::vector<char> result(std::max<size_t>(bytes, 1));

@@ -125,7 +125,46 @@ def test_scales_within_an_output_are_no_integer_product() -> None:
     assert "integer_product" not in [getattr(node, "kind", "") for node in graph.nodes]
 
 
-@pytest.mark.parametrize("target", ["uir-cuda", "uir-ascend", "uir-bang"])
-def test_devices_say_why_they_compute_in_floats(target: str) -> None:
-    (decision,) = build(module(nothing), target).integers
-    assert not decision.taken and "is not bound" in decision.reason
+def test_a_device_says_why_it_computes_in_floats() -> None:
+    (decision,) = build(module(nothing), "uir-bang").integers
+    assert not decision.taken and "CNNL" in decision.reason
+
+
+MATRICES = ("uir-cuda", "uir-ascend")
+
+
+@pytest.mark.parametrize("target", MATRICES)
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_libraries_of_int8_have_the_rest_in_kernels(name: str, target: str) -> None:
+    """The sums are the library's, of int8; what follows is one kernel, what gives bytes a sign another."""
+    follow, dtype, _ = FOLLOWING[name]
+    graph = build(module(follow), target)
+    kinds = [getattr(node, "kind", "kernel") for node in graph.nodes]
+    assert kinds == ["kernel", "integer_matmul", "kernel"]
+    product = graph.nodes[1]
+    assert [tensor.dtype for tensor in product.inputs[:2]] == ["int8", "int8"]
+    assert (product.outputs[0].dtype, graph.nodes[2].outputs[0].dtype) == ("int32", dtype)
+
+
+def test_sizes_are_multiples_of_what_the_library_takes() -> None:
+    """30 numbers and 21 outputs become 32 and 24 where it takes multiples of four, with zeros."""
+    rng, builder = np.random.default_rng(4), relax.BlockBuilder()
+    op, weight = relax.op, relax.const(rng.integers(-128, 128, (30, 21)).astype(np.int32))
+    x = relax.Var("x", relax.TensorType((5, 30), "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            product = builder.emit(op.matmul(builder.emit(op.astype(x, "int32")), weight))
+            out = builder.emit_output(product)
+        builder.emit_func_output(out)
+    sizes = {}
+    for target in MATRICES:
+        nodes = build(builder.get(), target).nodes
+        (product,) = [node for node in nodes if getattr(node, "kind", "") == "integer_matmul"]
+        sizes[target] = (product.attrs.m, product.attrs.n, product.attrs.k, product.inputs[1].shape)
+    assert sizes == {"uir-cuda": (5, 24, 32, (24, 32)), "uir-ascend": (5, 21, 30, (21, 30))}
+
+
+@pytest.mark.parametrize("target", MATRICES)
+def test_what_libraries_of_int8_do_not_take(target: str) -> None:
+    (decision,) = build(module(nothing, zero=3), target).integers
+    assert not decision.taken and "more than 8 bits" in decision.reason

@@ -29,6 +29,7 @@ from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
 from .grouped import GroupedProgram
+from .integer_matmul import integer_matmul_call
 from .integer_products import gather_integer_products, integer_call
 from .kept_state import keep_state, spec_of, written_of
 from .kept_zeros import keep_zeros
@@ -49,7 +50,7 @@ from .nodes import (
     SpecializedOp,
     Tensor,
 )
-from .op_kinds import FINDING, INTEGER_PRODUCT, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
+from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -66,6 +67,7 @@ log = logging.getLogger(__name__)
 
 #: Operators of a library that are called in a way of their own.
 LIBRARY_CALLS: dict[str, Callable[..., Any]] = {
+    INTEGER_MATMUL: integer_matmul_call,
     INTEGER_PRODUCT: integer_call,
     RECURRENCE: recurrence_call,
     LIBRARY_ATTENTION: attention_call,

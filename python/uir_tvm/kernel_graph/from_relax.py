@@ -15,8 +15,9 @@ from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, perm
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
 from ..size_space import open_sizes
+from .integer_matmul import is_integer_matmul
 from .integer_products import is_integer_product
-from .op_kinds import FINDING, INTEGER_PRODUCT, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
+from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
 from .program import Op, Program, StateValue, Value, View
 from .quantized_weights import is_product
 from .strided_views import Layout
@@ -24,6 +25,7 @@ from .strided_views import Layout
 #: Operators that are calls of functions in Relax -> which calls they are.
 OUR_CALLS: dict[str, Callable[[tvm.ir.Call], bool]] = {
     QUANTIZED_PRODUCT: is_product,
+    INTEGER_MATMUL: is_integer_matmul,
     INTEGER_PRODUCT: is_integer_product,
     RECURRENCE: is_recurrence,
 }

@@ -11,14 +11,13 @@ import tvm
 from tvm import relax
 
 from ..errors import OpenSizeError
-from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import integer, op_name
 from ..library.library_tables import LibraryTable
 from ..open_size import OpenSize, at
 from ..size_space import SizeSpace, reading_open_sizes
 from .attention import AttentionDecision
+from .from_relax import OUR_CALLS
 from .fusion import Fusion
-from .integer_products import is_integer_product
 from .merge import Kernel
 from .nodes import IntegerDecision
 from .op_kinds import OPAQUE
@@ -165,7 +164,7 @@ class _InNumbers:
 
     def _call(self, call: tvm.ir.Call) -> tvm.ir.Call:
         """A call of Relax whose arguments that are no tensors are numbers."""
-        if op_name(call) == OPAQUE and not (is_recurrence(call) or is_integer_product(call)):
+        if op_name(call) == OPAQUE and not any(ours(call) for ours in OUR_CALLS.values()):
             raise OpenSizeError(
                 "An operator that PyTorch computes is described by numbers.",
                 need="operators that have kernels",

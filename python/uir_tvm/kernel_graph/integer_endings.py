@@ -10,7 +10,7 @@ import numpy as np
 
 from ..frontend.relax_view import array_of, dtype_of, is_constant, op_name, shape_of
 from ..library.integer_attrs import IntegerEnding
-from .byte_tensors import BYTES
+from .byte_tensors import BYTES, Bytes
 
 #: Stages of a result: sums of int32, floats, floats that are whole numbers, bytes.
 SUMS, FLOATS, WHOLE, DONE = "sums", "floats", "whole", "bytes"
@@ -69,6 +69,33 @@ class Ending:
             low=self.low,
             high=self.high,
         )
+
+
+@attrs.frozen(eq=False)
+class EndedProduct:
+    """A product of bytes, where it begins and where it ends.
+
+    Attributes
+    ----------
+    call : Call
+        The product or convolution.
+    x : Bytes
+        Its operand.
+    numbers : numpy.ndarray
+        Its weight, the outputs first.
+    ending : Ending
+    image : bool
+        Whether it is a convolution.
+    end : Binding
+        The last operator that is part of it.
+    """
+
+    call: Any
+    x: Bytes
+    numbers: np.ndarray
+    ending: Ending
+    image: bool
+    end: Any
 
 
 def after(ending: Ending, call: Any, place: int, channel: int) -> Ending | None:

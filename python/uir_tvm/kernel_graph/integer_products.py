@@ -8,7 +8,6 @@ from collections import Counter
 from math import prod
 from typing import Any
 
-import attrs
 import numpy as np
 import tvm
 from tvm import relax
@@ -19,7 +18,8 @@ from ..frontend.relax_view import address_of, dtype_of, integers, op_name, shape
 from ..library.integer_attrs import IntegerAttrs, pack_integers
 from ..library.library_tables import LibraryTable
 from .byte_tensors import Bytes, Weight, bytes_of, packs_narrow, weight_of
-from .integer_endings import Ending, after
+from .integer_endings import EndedProduct, Ending, after
+from .integer_matmul import emit_product, unfit
 from .nodes import IntegerDecision
 from .op_kinds import INTEGER_PRODUCT
 from .program import Op, Program, Value
@@ -60,18 +60,6 @@ def gather_integer_products(
     return replace_main(mod, rewriter.rebuilt()), decisions
 
 
-@attrs.frozen(eq=False)
-class _Product:
-    """A product, where it begins and where it ends."""
-
-    call: Any
-    x: Bytes
-    numbers: np.ndarray
-    ending: Ending
-    image: bool
-    end: Any
-
-
 class _IntegerProducts(MainRebuilder):
     def __init__(self, main: relax.Function, table: LibraryTable) -> None:
         super().__init__(main)
@@ -85,7 +73,7 @@ class _IntegerProducts(MainRebuilder):
                 self.readers.setdefault(address_of(arg), []).append((binding, at))
         self._use(main.body.body)
         #: Variable at which a product ends -> the product.
-        self.found: dict[int, _Product] = {}
+        self.found: dict[int, EndedProduct] = {}
         self.decisions: list[IntegerDecision] = []
 
     def _use(self, expr: Any) -> None:
@@ -128,12 +116,12 @@ class _IntegerProducts(MainRebuilder):
         numbers, scales = apart
         ending = Ending.of(scales * np.float32(x.scale), x.scaled)
         ending, end = self._ended(ending, binding, 1 if image else len(shape_of(call) or ()) - 1)
-        self.found[address_of(end.var)] = _Product(call, x, numbers, ending, image, end)
+        self.found[address_of(end.var)] = EndedProduct(call, x, numbers, ending, image, end)
         self.decisions.append(IntegerDecision(binding.var.name, True))
 
     def _refusal(self, call: Any, x: Bytes, weight: Weight, image: bool) -> str:
         """Why a product is none of integers; empty where it is."""
-        if INTEGER_PRODUCT not in self.table.functions:
+        if INTEGER_PRODUCT not in self.table.functions and self.table.integer_matmul is None:
             return self.table.integers_not
         if x.scaled != (dtype_of(call) == "float32"):
             return "its operands are of other types than its result"
@@ -146,10 +134,9 @@ class _IntegerProducts(MainRebuilder):
                 return f"its images lie as {layouts}"
             if int(given.groups) != 1:
                 return f"it has {int(given.groups)} groups of channels"
-            return ""
-        if weight.numbers.ndim != 2 or len(shape_of(call.args[0]) or ()) < 2:
+        elif weight.numbers.ndim != 2 or len(shape_of(call.args[0]) or ()) < 2:
             return "its operands are no matrices"
-        return ""
+        return "" if self.table.integer_matmul is None else unfit(call, x, weight, image)
 
     def _ended(self, ending: Ending, binding: Any, channel: int) -> tuple[Ending, Any]:
         """How far what follows is part of the product: the last place where it may end."""
@@ -169,21 +156,29 @@ class _IntegerProducts(MainRebuilder):
             if ending.usable:
                 best = ending, binding
 
-    def _emit(self, product: _Product) -> Any:
+    def _emit(self, product: EndedProduct) -> Any:
         """The call, in the order of the model."""
-        emit, op, call = self.builder.emit, relax.op, product.call
+        emit, op = self.builder.emit, relax.op
         x = self.value(product.x.base)
         for move in product.x.moves:
             x = emit(relax.Call(move.op, [x, *map(self.value, move.args[1:])], move.attrs, move.ty_args))
-        numbers, fields = product.numbers, {}
         if product.image:
-            given = call.attrs
-            for name in ("strides", "padding", "dilation"):
-                fields[name] = list(integers(getattr(given, name)) or ())
-            numbers = numbers.transpose(0, 2, 3, 1)
             x = emit(op.permute_dims(x, LAST))
+        point = None if product.x.point is None else emit(op.reshape(self.value(product.x.point), (1,)))
+        if self.table.integer_matmul is not None:
+            made = emit_product(emit, self.table.integer_matmul, product, x, point)
+        else:
+            made = self._whole(product, x, point)
+        return emit(op.permute_dims(made, FIRST)) if product.image else made
+
+    def _whole(self, product: EndedProduct, x: Any, point: Any) -> Any:
+        """One operator, with what follows."""
+        call, numbers, ending, fields = product.call, product.numbers, product.ending, {}
+        if product.image:
+            for name in ("strides", "padding", "dilation"):
+                fields[name] = list(integers(getattr(call.attrs, name)) or ())
+            numbers = numbers.transpose(0, 2, 3, 1)
         narrow = packs_narrow(numbers)
-        ending = product.ending
         told = {
             **fields,
             "weight": [len(numbers), *(numbers.shape[1:3] if product.image else (1, 1))],
@@ -195,18 +190,14 @@ class _IntegerProducts(MainRebuilder):
         packed = relax.const(pack_integers(matrix, ending.packed()))
         shape = list(call.ty.shape.values)
         shape = [shape[axis] for axis in LAST] if product.image else shape
-        operands = [x, packed]
-        if product.x.point is not None:
-            operands.append(emit(op.reshape(self.value(product.x.point), (1,))))
-        made = emit(
-            op.call_pure_packed(
+        return self.builder.emit(
+            relax.op.call_pure_packed(
                 PRODUCT,
-                *operands,
+                *([x, packed] if point is None else [x, packed, point]),
                 tvm.ir.StringImm(json.dumps(told)),
                 ty_args=relax.TensorType(shape, ending.dtype),
             )
         )
-        return emit(op.permute_dims(made, FIRST)) if product.image else made
 
 
 def _operands(value: Any) -> list[Any]:

@@ -20,6 +20,8 @@ RECURRENCE = "recurrence"
 QUANTIZED_PRODUCT = "quantized_matmul"
 #: A product of bytes with a constant weight, summed in int32.
 INTEGER_PRODUCT = "integer_product"
+#: A product of matrices of int8, summed in int32.
+INTEGER_MATMUL = "integer_matmul"
 #: Attention as the library computes it.
 LIBRARY_ATTENTION = "library.attention"
 #: The product with a weight of few bits as a kernel of ours.
@@ -93,6 +95,7 @@ KINDS: dict[str, OpKind] = {
     QUANTIZED_PRODUCT: _LIBRARY,
     LIBRARY_ATTENTION: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     INTEGER_PRODUCT: OpKind("library", expensive=True, reshapable=False, epilogue=False),
+    INTEGER_MATMUL: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),

@@ -8,9 +8,12 @@ from math import prod
 from .attention import ATTENTION, store_in_order
 from .channels_last import TO_FIRST, TO_LAST
 from .library_match import geometry
-from .op_kinds import FINDING, INTEGER_PRODUCT, OPAQUE, RECURRENCE, SELF_DESCRIBED
+from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, RECURRENCE, SELF_DESCRIBED
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout
+
+#: Operators that read whole tensors in row-major order.
+_WHOLE = SELF_DESCRIBED | {FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, RECURRENCE}
 
 
 def place(program: Program) -> None:
@@ -33,7 +36,7 @@ def place(program: Program) -> None:
                 weight = index == 1 and view.base.constant is not None  # it is laid out, or packed, anyway
                 if not weight and not is_bias:
                     _lay_image(program, op, index)
-        elif op.name in (FINDING, INTEGER_PRODUCT, OPAQUE, RECURRENCE) or op.name in SELF_DESCRIBED:
+        elif op.name in _WHOLE:
             for index, view in enumerate(op.operands):
                 weight = op.name == RECURRENCE and index == 1 and view.layout.strides() is not None
                 if not weight and not _plain(view):

@@ -13,6 +13,7 @@ from ..errors import TargetError
 from ..hardware.instructions import reached_by
 from ..options import ACTIVATIONS, CONVOLUTIONS
 from ..target_facts import Facts, kind_of
+from .integer_matmul import IntegerMatmulLimits
 from .reference import activation_name
 
 
@@ -110,8 +111,10 @@ class LibraryTable:
     unpacks : frozenset of str
         Element types of products with weights of few bits that a kernel of ours computes, where the library
         has none.
+    integer_matmul : IntegerMatmulLimits, optional
+        What it takes of products of int8 into int32 (``integer_matmul``); None: it has none.
     integers_not : str
-        Why there is no ``integer_product``, where there is none.
+        Why there is neither ``integer_product`` nor ``integer_matmul``, where there is none.
     rounds : bool
         Whether its products with weights of few bits can read 8 bits a value of their other operand.
     rounds_not : str
@@ -149,6 +152,7 @@ class LibraryTable:
     contracted_innermost: bool = False
     place_major: bool = False
     unpacks: frozenset[str] = frozenset()
+    integer_matmul: IntegerMatmulLimits | None = None
     integers_not: str = "the target has no product of integers"
     rounds: bool = False
     rounds_not: str = "the target has no library"

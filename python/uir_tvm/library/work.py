@@ -12,6 +12,7 @@ from ..symbolic_shapes import Sizes
 from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from .integer_attrs import IntegerAttrs
+from .integer_matmul import IntegerMatmulAttrs
 from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers
@@ -28,7 +29,7 @@ class Work:
     operations : int
         Multiplications and additions of the product; its epilogue does not count.
     elements : int
-        Of all operands read once, and of the result.
+        Of all operands read once, and of the result, in elements of the first operand.
     """
 
     sizes: str
@@ -93,12 +94,19 @@ def _integers(text: str) -> Work:
     return Work(sizes, 2 * out * window, elements)
 
 
+def _integer_matmul(text: str) -> Work:
+    it = IntegerMatmulAttrs.from_json(text)
+    elements = (it.m + it.n) * it.k + 4 * it.m * it.n  # the result's have four of the operands' bytes
+    return Work(f"{it.m}x{it.k}x{it.n}", 2 * it.m * it.n * it.k, elements)
+
+
 #: Operator -> what it does, of the text of its attributes.
 WORK: Mapping[str, Callable[[str], Work]] = {
     "matmul": _matmul,
     "quantized_matmul": _quantized,
     "conv2d": _conv2d,
     "integer_product": _integers,
+    "integer_matmul": _integer_matmul,
     "recurrence": _recurrence,
     "attention": _attention,
 }

@@ -40,6 +40,10 @@ void* Workspace(DLDevice device, void* stream, uint64_t bytes) {
 }
 
 int TypeOf(const DLTensor* tensor) {
+  if (tensor->dtype.code == kDLInt && tensor->dtype.lanes == 1) {
+    if (tensor->dtype.bits == 8) return aclnn::kInt8;
+    if (tensor->dtype.bits == 32) return aclnn::kInt32;
+  }
   switch (DTypeOf(tensor->dtype, "matmul or conv2d", "out")) {
     case DType::kF32:
       return aclnn::kFloat;
@@ -142,6 +146,22 @@ void RunProduct(const Product& product, const Arguments& in) {
 void RunMatmul(const MatmulAttrs& attrs, const Arguments& in) {
   runtime::acl::UseDevice(in.out->device.device_id);
   for (const Product& product : Products(attrs)) RunProduct(product, in);
+}
+
+void RunIntegerMatmul(const IntegerMatmulAttrs& attrs, const IntegerMatmulOperands& in) {
+  runtime::acl::UseDevice(in.out->device.device_id);
+  const Handle a = Contiguous(in.a, {attrs.m, attrs.k}, aclnn::kNd);
+  const Handle b = Contiguous(in.b, {attrs.n, attrs.k}, aclnn::kNd);
+  const Handle scale = Contiguous(in.scale, {1}, aclnn::kNd);
+  const Handle out = Contiguous(in.out, {attrs.m, attrs.n}, aclnn::kNd);
+  uint64_t bytes = 0;
+  aclnn::Executor executor = nullptr;
+  const aclnn::QuantApi& api = aclnn::GetQuant();
+  aclnn::Check(api.QuantMatmulV4GetWorkspaceSize(a.get(), b.get(), scale.get(), /*offset=*/nullptr,
+                                                 /*per_token_scale=*/nullptr, /*bias=*/nullptr, /*transpose_x1=*/false,
+                                                 /*transpose_x2=*/true, out.get(), &bytes, &executor),
+               "aclnnQuantMatmulV4GetWorkspaceSize");
+  Queue(api.QuantMatmulV4, "aclnnQuantMatmulV4", bytes, executor, in.out->device);
 }
 
 void RunConv2d(const Conv2dAttrs& attrs, const Arguments& in) {

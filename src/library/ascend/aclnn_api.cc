@@ -47,6 +47,16 @@ const Api& Get() {
   return *api;
 }
 
+const QuantApi& GetQuant() {
+  static const QuantApi* api = [] {
+    auto* made = new QuantApi();
+    Operators().Require({{"aclnnQuantMatmulV4GetWorkspaceSize", &made->QuantMatmulV4GetWorkspaceSize},
+                         {"aclnnQuantMatmulV4", &made->QuantMatmulV4}});
+    return made;
+  }();
+  return *api;
+}
+
 void Check(Status status, const char* call) {
   if (status == 0) return;
   const char* words = runtime::acl::Require().GetRecentErrMsg();

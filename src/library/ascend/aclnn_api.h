@@ -18,7 +18,7 @@ using Executor = void*;
 using Stream = void*;
 
 /*! \brief Values of aclDataType and aclFormat. */
-constexpr int kFloat = 0, kFloat16 = 1, kBf16 = 27;
+constexpr int kFloat = 0, kFloat16 = 1, kInt8 = 2, kInt32 = 3, kBf16 = 27;
 constexpr int kNchw = 0, kNd = 2;
 /*! \brief cubeMathType KEEP_DTYPE: products of float are not rounded to HFLOAT32. */
 constexpr int8_t kKeepDtype = 0;
@@ -31,6 +31,10 @@ using AddSize = Status (*)(Tensor term, Tensor a, Tensor b, Scalar beta, Scalar 
 using ConvolutionSize = Status (*)(Tensor x, Tensor weight, Tensor bias, IntArray stride, IntArray padding,
                                    IntArray dilation, bool transposed, IntArray output_padding, int64_t groups,
                                    Tensor out, int8_t math, uint64_t* bytes, Executor* executor);
+
+using QuantMatmulSize = Status (*)(Tensor x1, Tensor x2, Tensor scale, Tensor offset, Tensor per_token_scale,
+                                   Tensor bias, bool transpose_x1, bool transpose_x2, Tensor out, uint64_t* bytes,
+                                   Executor* executor);
 
 /*! \brief The functions, by their names without `acl`. */
 struct Api {
@@ -51,6 +55,15 @@ struct Api {
 //! \brief The library.
 //! \throws LibraryError There is none, or one without a function.
 const Api& Get();
+
+/*! \brief The functions of products of bytes, which older releases do not have. */
+struct QuantApi {
+  QuantMatmulSize QuantMatmulV4GetWorkspaceSize = nullptr;
+  Run QuantMatmulV4 = nullptr;
+};
+
+//! \brief The same for them.
+const QuantApi& GetQuant();
 
 /*! \brief Throws LibraryError, with the runtime's words, unless a call succeeded. */
 void Check(Status status, const char* call);

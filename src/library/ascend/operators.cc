@@ -23,6 +23,16 @@ void Conv2d(ffi::PackedArgs args, ffi::Any*) {
   RunWhereTensorsAre<Conv2dAttrs, RunConv2d>("conv2d", "uir.library.cpu.conv2d", args);
 }
 
+void IntegerMatmul(ffi::PackedArgs args, ffi::Any*) {
+  constexpr const char* kOp = "integer_matmul";
+  const auto attrs = Parsed<IntegerMatmulAttrs>(AttrsText(args, kOp));
+  const DLTensor* out = args[args.size() - 1].cast<DLTensor*>();
+  CheckTensor(out, kOp, "out", kDLExtDev);
+  if (runtime::PlaceOf(out->device) == "model") return OnHostModel("uir.library.cpu.integer_matmul", args);
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/true, kDLExtDev);
+  if (!attrs->empty()) RunIntegerMatmul(*attrs, in);
+}
+
 /*! [{"function", "operands": [{"role", "shape", "strides", "offset"}]}] of the attributes of a product. */
 ffi::Array<ffi::Map<ffi::String, ffi::Any>> DescribeProducts(ffi::String text) {
   constexpr const char* kFunctions[] = {"Matmul", "Addmm", "Baddbmm"};
@@ -43,6 +53,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   refl::GlobalDef()
       .def_packed("uir.library.ascend.matmul", Matmul)
       .def_packed("uir.library.ascend.conv2d", Conv2d)
+      .def_packed("uir.library.ascend.integer_matmul", IntegerMatmul)
       .def("uir.library.ascend.products", DescribeProducts);
 }
 

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace uir::library::cuda::lt {
+namespace {
+
+// What cuBLASLt's own documentation recommends for Hopper; smaller GPUs need less and lose nothing by it.
+constexpr size_t kMaxWorkspace = size_t{32} << 20;
+
+}  // namespace
 
 VendorLibrary& Shared() {
   static auto* library = new VendorLibrary({"cuBLASLt",
@@ -36,6 +42,29 @@ Handle HandleOf(int device_id) {
   Handle& handle = (*handles)[{Shared().generation(), device_id}];
   if (!handle) api.Check(api.Create(&handle), "cublasLtCreate");
   return handle;
+}
+
+Choice Choose(Handle handle, MatmulDesc desc, Layout a, Layout b, Layout d, int64_t alignment,
+              const std::string& problem) {
+  const Api& api = Get();
+  Preference preference = nullptr;
+  api.Check(api.MatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate", problem);
+  const auto bytes = static_cast<uint32_t>(alignment);
+  int status = api.MatmulPreferenceSetAttribute(preference, kMaxWorkspaceBytes, &kMaxWorkspace, sizeof(size_t));
+  for (int operand = 0; operand < 4 && status == 0; ++operand) {
+    status = api.MatmulPreferenceSetAttribute(preference, static_cast<PreferenceAttribute>(kMinAlignmentA + operand),
+                                              &bytes, sizeof(bytes));
+  }
+  HeuristicResult result{};
+  int found = 0;
+  if (status == 0) status = api.MatmulAlgoGetHeuristic(handle, desc, a, b, d, d, preference, 1, &result, &found);
+  api.MatmulPreferenceDestroy(preference);
+  api.Check(status, "cublasLtMatmulAlgoGetHeuristic", problem);
+  if (found == 0)
+    ThrowLibraryError("cuBLASLt has no algorithm for " + problem + ".", "another type or epilogue",
+                      "compute the product in a kernel of its own");
+  api.Check(result.state, "the algorithm of cublasLtMatmulAlgoGetHeuristic", problem);
+  return {result.algo, result.workspace_bytes};
 }
 
 }  // namespace uir::library::cuda::lt

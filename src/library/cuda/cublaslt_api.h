@@ -29,9 +29,9 @@ struct HeuristicResult {
 };
 
 // cudaDataType_t
-enum DataType : int32_t { kF32 = 0, kF64 = 1, kF16 = 2, kBF16 = 14 };
+enum DataType : int32_t { kF32 = 0, kF64 = 1, kF16 = 2, kI8 = 3, kI32 = 10, kBF16 = 14 };
 // cublasComputeType_t
-enum ComputeType : int32_t { kCompute32F = 68, kCompute32FFastTF32 = 77 };
+enum ComputeType : int32_t { kCompute32F = 68, kCompute32I = 72, kCompute32FFastTF32 = 77 };
 // cublasOperation_t
 enum Operation : int32_t { kN = 0, kT = 1 };
 // cublasLtMatmulDescAttributes_t
@@ -77,5 +77,16 @@ const Api& Get();
 
 /*! The library's handle of the current device, made at its first use and kept. */
 Handle HandleOf(int device_id);
+
+/*! What the library chooses for a problem: an algorithm, and the bytes of workspace that it needs. */
+struct Choice {
+  Algo algo{};
+  size_t workspace_bytes = 0;
+};
+
+//! The choice for D = A * B (+ C, which lies as D does), of pointers that are multiples of `alignment` bytes.
+//! `problem` says in errors what it is. Throws LibraryError where the library has no algorithm.
+Choice Choose(Handle handle, MatmulDesc desc, Layout a, Layout b, Layout d, int64_t alignment,
+              const std::string& problem);
 
 }  // namespace uir::library::cuda::lt

@@ -10,9 +10,6 @@
 namespace uir::library::cuda {
 namespace {
 
-// What cuBLASLt's own documentation recommends for Hopper; smaller GPUs need less and lose nothing by it.
-constexpr size_t kMaxWorkspace = size_t{32} << 20;
-
 struct Matrix {
   int64_t rows, columns, row_stride, column_stride;
 };
@@ -179,7 +176,7 @@ LtMatmul::LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int devic
   a_ = MakeLayout(problem_.a, problem_.swapped ? types.b : types.a);
   b_ = MakeLayout(problem_.b, problem_.swapped ? types.a : types.b);
   d_ = MakeLayout(problem_.d, types.out);
-  Choose(alignment);
+  choice_ = lt::Choose(handle_, desc_, a_, b_, d_, alignment, text_);
 }
 
 LtMatmul::~LtMatmul() {
@@ -203,33 +200,9 @@ lt::Layout LtMatmul::MakeLayout(const LtProblem::Operand& operand, DType type) c
   return layout;
 }
 
-void LtMatmul::Choose(int64_t alignment) {
-  lt::Preference preference = nullptr;
-  api_.Check(api_.MatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate", text_);
-  const auto bytes = static_cast<uint32_t>(alignment);
-  int status = api_.MatmulPreferenceSetAttribute(preference, lt::kMaxWorkspaceBytes, &kMaxWorkspace, sizeof(size_t));
-  for (int operand = 0; operand < 4 && status == 0; ++operand) {
-    status = api_.MatmulPreferenceSetAttribute(
-        preference, static_cast<lt::PreferenceAttribute>(lt::kMinAlignmentA + operand), &bytes, sizeof(bytes));
-  }
-  lt::HeuristicResult result{};
-  int found = 0;
-  if (status == 0) {
-    status = api_.MatmulAlgoGetHeuristic(handle_, desc_, a_, b_, d_, d_, preference, 1, &result, &found);
-  }
-  api_.MatmulPreferenceDestroy(preference);
-  api_.Check(status, "cublasLtMatmulAlgoGetHeuristic", text_);
-  if (found == 0)
-    ThrowLibraryError("cuBLASLt has no algorithm for " + text_ + ".", "another type or epilogue",
-                      "compute the product in a kernel of its own");
-  api_.Check(result.state, "the algorithm of cublasLtMatmulAlgoGetHeuristic", text_);
-  algo_ = result.algo;
-  workspace_ = result.workspace_bytes;
-}
-
 void LtMatmul::Run(const MatmulData& data, DLDevice device) const {
   void* stream = CurrentStream(device);
-  void* workspace = Workspace(device, stream, workspace_);
+  void* workspace = Workspace(device, stream, choice_.workspace_bytes);
   const auto alpha = static_cast<float>(epilogue_.alpha), beta = data.residual ? 1.0f : 0.0f;
   const auto step_a = static_cast<int64_t>(SizeOf(problem_.swapped ? types_.b : types_.a));
   const auto step_b = static_cast<int64_t>(SizeOf(problem_.swapped ? types_.a : types_.b));
@@ -252,7 +225,7 @@ void LtMatmul::Run(const MatmulData& data, DLDevice device) const {
     char* out = data.out + (problem_.d.offset + at_d) * step_d;
     const char* added = data.residual ? data.residual + (problem_.d.offset + at_d) * step_d : out;
     api_.Check(api_.Matmul(handle_, desc_, &alpha, first + at_a * step_a, a_, second + at_b * step_b, b_, &beta, added,
-                           d_, out, d_, &algo_, workspace, workspace_, stream),
+                           d_, out, d_, &choice_.algo, workspace, choice_.workspace_bytes, stream),
                "cublasLtMatmul", text_);
   }
 }

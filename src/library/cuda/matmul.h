@@ -46,12 +46,11 @@ class LtMatmul {
   LtMatmul(const LtMatmul&) = delete;
 
   void Run(const MatmulData& data, DLDevice device) const;
-  size_t workspace_bytes() const { return workspace_; }
+  size_t workspace_bytes() const { return choice_.workspace_bytes; }
   const LtProblem& problem() const { return problem_; }
 
  private:
   lt::Layout MakeLayout(const LtProblem::Operand& operand, DType type) const;
-  void Choose(int64_t alignment);
 
   const lt::Api& api_;
   lt::Handle handle_;
@@ -61,8 +60,7 @@ class LtMatmul {
   std::string text_;  // for messages
   lt::MatmulDesc desc_ = nullptr;
   lt::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
-  lt::Algo algo_{};
-  size_t workspace_ = 0;
+  lt::Choice choice_;
   mutable std::mutex mutex_;  // the bias is part of the descriptor
 };
 

@@ -11,9 +11,10 @@
 #include "library/arguments.h"
 #include "library/cuda/conv2d.h"
 #include "library/cuda/device.h"
+#include "library/cuda/integer_matmul.h"
 #include "library/cuda/matmul.h"
-#include "library/host_model.h"
-#include "library/plan_cache.h"
+#include "library/device_operators.h"
+#include "library/integer_matmul.h"
 
 namespace uir::library::cuda {
 namespace {
@@ -34,13 +35,6 @@ int64_t Alignment(std::initializer_list<const void*> addresses) {
   uintptr_t bits = 256;
   for (const void* address : addresses) bits |= reinterpret_cast<uintptr_t>(address);
   return static_cast<int64_t>(bits & (~bits + 1));
-}
-
-/*! Parsed once: a model calls each operator with the same text again and again. */
-template <typename Attrs>
-std::shared_ptr<const Attrs> Parsed(const ffi::String& text) {
-  static auto* cache = new PlanCache<Attrs>();
-  return cache->Get(std::string(text), [&] { return std::make_shared<Attrs>(Attrs::Parse(text)); });
 }
 
 void RefusePacked(bool packed, const char* op) {
@@ -100,6 +94,21 @@ void Conv2dOnGpu(const ffi::PackedArgs& args) {
       ->Run(PointersOf<Conv2dData>(in, Data(in.second)), device);
 }
 
+void IntegerMatmulOnGpu(const ffi::PackedArgs& args) {
+  constexpr const char* kOp = "integer_matmul";
+  const ffi::String text = AttrsText(args, kOp);
+  const std::shared_ptr<const IntegerMatmulAttrs> attrs = Parsed<IntegerMatmulAttrs>(text);
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/false, kDLCUDA);
+  if (attrs->empty()) return;
+  const DLDevice device = in.out->device;
+  UseDevice(device);
+  const int64_t alignment = Alignment({Data(in.a), Data(in.b), Data(in.out)});
+  static auto* cache = new PlanCache<LtIntegerMatmul>();
+  const std::string key = std::string(text) + '|' + std::to_string(device.device_id) + '/' + std::to_string(alignment) +
+                          '/' + std::to_string(lt::Shared().generation());
+  cache->Get(key, [&] { return std::make_shared<LtIntegerMatmul>(*attrs, device.device_id, alignment); })->Run(in);
+}
+
 template <void (*OnGpu)(const ffi::PackedArgs&)>
 void Dispatch(const char* op, const char* cpu_function, const ffi::PackedArgs& args) {
   AttrsText(args, op);
@@ -109,6 +118,10 @@ void Dispatch(const char* op, const char* cpu_function, const ffi::PackedArgs& a
 }
 
 void Matmul(ffi::PackedArgs args, ffi::Any*) { Dispatch<MatmulOnGpu>("matmul", "uir.library.cpu.matmul", args); }
+
+void IntegerMatmul(ffi::PackedArgs args, ffi::Any*) {
+  Dispatch<IntegerMatmulOnGpu>("integer_matmul", "uir.library.cpu.integer_matmul", args);
+}
 
 void Conv2d(ffi::PackedArgs args, ffi::Any*) { Dispatch<Conv2dOnGpu>("conv2d", "uir.library.cpu.conv2d", args); }
 
@@ -138,6 +151,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   refl::GlobalDef()
       .def_packed("uir.library.cuda.matmul", Matmul)
       .def_packed("uir.library.cuda.conv2d", Conv2d)
+      .def_packed("uir.library.cuda.integer_matmul", IntegerMatmul)
       .def("uir.library.cuda.info", Info)
       .def("uir.library.cuda.set_path",
            [](ffi::String name, ffi::String path) { LibraryOf(name).SetPath(std::string(path)); })

@@ -18,6 +18,7 @@ import tvm_ffi
 from uir_tvm._native import library_path
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from uir_tvm.library.integer_matmul import IntegerMatmulAttrs
 from uir_tvm.library.library_tables import library_of
 from uir_tvm.target.ascend import library as ascend
 
@@ -135,6 +136,21 @@ REFUSED: dict[str, tuple[str, Any, list[tuple[int, ...]], str]] = {
 }
 
 
+def bytes_of(m: int, n: int, k: int) -> tuple[IntegerMatmulAttrs, list[Array]]:
+    """A product of bytes, its operands, scale and result."""
+    rng = np.random.default_rng(m + n)
+    a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (n, k)))
+    return IntegerMatmulAttrs(m=m, n=n, k=k), [a, b, np.ones(1, np.float32), np.zeros((m, n), np.int32)]
+
+
+#: Products of bytes, whose sums float32 holds.
+BYTES = {
+    "bytes": bytes_of(5, 6, 33),
+    "a row of bytes": bytes_of(1, 7, 64),
+    "no rows of bytes": bytes_of(0, 6, 8),
+}
+
+
 @pytest.fixture(scope="module")
 def on_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array | str]:
     """Results of the cases, or errors, with stand-ins of the Ascend runtime in the place of the toolkit."""
@@ -146,8 +162,12 @@ def on_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array | str
     for name, (function, attributes, shapes, dtype) in (CASES | REFUSED).items():
         for i, shape in enumerate(shapes):
             np.save(folder / f"{name}_{i}.npy", operand(i, shape, dtype))
-        text = attributes.to_json()
-        cases[name] = {"function": function, "attrs": text, "operands": len(shapes), "dtype": dtype}
+        cases[name] = {"function": function, "attrs": attributes.to_json(), "dtypes": [dtype] * len(shapes)}
+    for name, (byte_product, arrays) in BYTES.items():
+        for i, array in enumerate(arrays):
+            np.save(folder / f"{name}_{i}.npy", array)
+        text, dtypes = byte_product.to_json(), [array.dtype.name for array in arrays]
+        cases[name] = {"function": "integer_matmul", "attrs": text, "dtypes": dtypes}
     subprocess.run(
         [sys.executable, str(pathlib.Path(__file__).with_name("fake") / "run_aclnn.py"), str(folder)],
         input=json.dumps(cases),
@@ -179,6 +199,18 @@ def test_what_aclnn_is_asked_for_is_the_operator(on_device: dict[str, Any], name
     want = compute(attributes, first, second, **extra, **into)
     assert isinstance(on_device[name], np.ndarray), on_device[name]
     assert close(on_device[name], want, dtype)
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_products_of_bytes(on_device: dict[str, Any], name: str) -> None:
+    """By what stands for aclnn, and on the host model: the sums, exactly."""
+    attributes, (a, b, scale, out) = BYTES[name]
+    wanted = a.astype(np.int64) @ b.astype(np.int64).T
+    assert isinstance(on_device[name], np.ndarray), on_device[name]
+    np.testing.assert_array_equal(on_device[name], wanted)
+    tensors = [tvm.runtime.tensor(array, tvm.ext_dev(0)) for array in (a, b, scale, out)]
+    tvm_ffi.get_global_func(ascend.INTEGER_MATMUL)(*tensors[:-1], attributes.to_json(), tensors[-1])
+    np.testing.assert_array_equal(tensors[-1].numpy(), wanted)
 
 
 @pytest.mark.parametrize("name", REFUSED)

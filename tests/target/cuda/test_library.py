@@ -20,6 +20,7 @@ import tvm_ffi
 from uir_tvm.errors import LibraryError
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from uir_tvm.library.integer_matmul import IntegerMatmulAttrs
 from uir_tvm.library.library_tables import library_of
 from uir_tvm.library.sized import FUNCTION as SIZED
 from uir_tvm.library.sized import sized_texts
@@ -32,7 +33,14 @@ FAKES = pathlib.Path(__file__).with_name("fake")
 #: The stand-ins sum in double and round once: half an ulp of the type, relative to the largest result.
 TOLERANCE = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 #: Codes of DLPack for the element types.
-CODES = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float64": (2, 64)}
+CODES = {
+    "float32": (2, 32),
+    "float16": (2, 16),
+    "bfloat16": (4, 16),
+    "float64": (2, 64),
+    "int8": (0, 8),
+    "int32": (0, 32),
+}
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +139,39 @@ def test_sizes_that_are_known_at_the_call(fakes: Any) -> None:
         operands = map(on_gpu, (a, b, bias))
         tvm_ffi.get_global_func(SIZED)(*operands, *texts, tvm_ffi.Shape([s]), on_gpu(out))
         np.testing.assert_allclose(out, a @ b + bias, rtol=1e-5, atol=1e-5)
+
+
+def whole_numbers(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).integers(-128, 128, shape).astype(np.int8)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 8, 32), (3, 12, 36), (16, 4, 4), (5, 64, 65532)])
+def test_products_of_bytes(fakes: Any, m: int, n: int, k: int) -> None:
+    """Exact in int32, also where float32 is not; rows of any number."""
+    a, b, out = whole_numbers(m, k), whole_numbers(n, k), np.full((m, n), 3, np.int32)
+    attributes = IntegerMatmulAttrs(m=m, n=n, k=k)
+    tvm_ffi.get_global_func(cuda.INTEGER_MATMUL)(*map(on_gpu, (a, b)), attributes.to_json(), on_gpu(out))
+    np.testing.assert_array_equal(out, a.astype(np.int64) @ b.astype(np.int64).T)
+    assert fakes["cublasLt"].fake_count(4) == 72
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 10}, "n is 10"),
+        ({"k": 33}, "k is 33"),
+        ({"a": "float32"}, "operand 1 is no int8"),
+        ({"out": "float32"}, "operand out is no int32"),
+    ],
+)
+def test_refused_products_of_bytes(fakes: Any, change: dict[str, Any], message: str) -> None:
+    m, n, k = 3, change.get("n", 8), change.get("k", 32)
+    a, b = whole_numbers(m, k).astype(change.get("a", "int8")), whole_numbers(n, k)
+    out = np.zeros((m, n), change.get("out", "int32"))
+    attributes = IntegerMatmulAttrs(m=m, n=n, k=k)
+    function = tvm_ffi.get_global_func(cuda.INTEGER_MATMUL)
+    with pytest.raises(ValueError, match=message):
+        function(*map(on_gpu, (a, b)), attributes.to_json(), on_gpu(out))
 
 
 def test_products_of_nothing(fakes: Any) -> None:

@@ -5,6 +5,7 @@ Registered functions, destination-passing, with the signatures of `uir_tvm.libra
 
     uir.library.ascend.matmul(a, b, [bias], [residual], attrs_json, out)
     uir.library.ascend.conv2d(x, w, [bias], attrs_json, out)
+    uir.library.ascend.integer_matmul(a, b, scale, attrs_json, out)
 
 `uir_tvm.target.ascend.project` prints the calls of aclnn that the same attributes mean.
 """
@@ -13,18 +14,21 @@ from __future__ import annotations
 
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
+from ...library.integer_matmul import IntegerMatmulLimits
 from ...library.library_tables import LibraryTable
 from . import costs
 
-__all__ = ["CONV2D", "COST", "MATMUL", "TABLE", "locate"]
+__all__ = ["CONV2D", "COST", "INTEGER_MATMUL", "MATMUL", "TABLE", "locate"]
 
 #: Names of the registered operators.
 MATMUL, CONV2D = "uir.library.ascend.matmul", "uir.library.ascend.conv2d"
+INTEGER_MATMUL = "uir.library.ascend.integer_matmul"
 #: aclnn. A product is aclnnMatmul, with one tensor to add aclnnAddmm or aclnnBaddbmm; aclnnConvolution takes
 #: a bias. Factors and activations are left to the vector cores: a kernel that reads the result applies them
-#: for nothing. Opposite sides pad alike: the order of four pads is not documented.
+#: for nothing. Opposite sides pad alike: the order of four pads is not documented. Products of int8 into
+#: int32 are aclnnQuantMatmulV4 (CANN 8), which wants a factor of the result: 1.
 TABLE = LibraryTable(
-    functions={"matmul": MATMUL, "conv2d": CONV2D},
+    functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
     activations={},
     epilogues=(("bias",), ("residual",)),
@@ -33,7 +37,7 @@ TABLE = LibraryTable(
     symmetric_padding=True,
     scales=False,
     refuses={"conv2d": frozenset({"residual"})},
-    integers_not="aclnn's product of bytes is not bound: it is computed in floats",
+    integer_matmul=IntegerMatmulLimits(scaled=True),
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16", "bfloat16"}),
     place_major=True,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,6 +18,7 @@ from ...export.program_text import Dialect, contiguous, files, launched, model, 
 from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...library.integer_matmul import IntegerMatmulAttrs
 from ...library.sized import in_numbers
 from ...symbolic_shapes import Size
 from . import project_names
@@ -25,6 +27,10 @@ from .toolkit import CANN
 
 #: Files of the runtime, which are the same in every project, and of the library where it is called.
 SAME, LIBRARY = ("device.h", "device.cpp"), ("library.h", "library.cpp")
+#: The file of products of bytes, which models without them do without: older toolkits do not have its header.
+QUANT, QUANT_NEEDS = "quant_matmul.cpp", "CANN 8.0 or later"
+#: The kind of a step that is a product of bytes.
+INTEGER = "integer_matmul"
 #: Element types of aclnn.
 TYPES = {
     "float32": "ACL_FLOAT",
@@ -49,8 +55,9 @@ def texts(program: HostProgram) -> Iterator[tuple[str, str]]:
         A dtype that no file of the project can hold.
     """
     library = any(isinstance(step, LibraryStep) for step in program.steps())
+    quant = (QUANT,) if _multiplies_bytes(program) else ()
     yield from ((name, project_names.check(text, name)) for name, text in files(program))
-    for name in (*SAME, *(LIBRARY if library else ())):
+    for name in (*SAME, *(LIBRARY if library else ()), *quant):
         yield name, project_names.check(template(__package__, "project", name), name)
     dialect = Dialect(lambda names: [f'#include "aclrtlaunch_{name}.h"' for name in names], _launch, _call)
     yield "model.cpp", project_names.check(model(program, dialect), "model.cpp")
@@ -59,6 +66,17 @@ def texts(program: HostProgram) -> Iterator[tuple[str, str]]:
     yield "CMakeLists.txt", _cmake(program, sorted(kernels), library)
     yield "run.sh", render(template(__package__, "project", "run.sh.in"), {"soc": soc(program.hardware)})
     yield "README.md", _readme(program, sorted(kernels))
+
+
+def _multiplies_bytes(program: HostProgram) -> bool:
+    return any(isinstance(step, LibraryStep) and step.kind == INTEGER for step in program.steps())
+
+
+def _needs(program: HostProgram) -> str:
+    """The toolkits that a project builds with."""
+    version = cann(program)
+    first = version == CANN.default and _multiplies_bytes(program)
+    return QUANT_NEEDS if first else CANN.needs[version]
 
 
 def soc(hardware: str) -> str:
@@ -111,8 +129,9 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
         "project": identifiers([program.name])[program.name],
         "soc": soc(program.hardware),
         "cann": cann(program),
-        "least": CANN.needs[cann(program)].split()[1],
+        "least": _needs(program).split()[1],
         "more_sources": (" library.cpp" if library else "")
+        + (f" {QUANT}" if _multiplies_bytes(program) else "")
         + (" sizes.cpp" if program.open.names else "")
         + "".join(f"\n               {file}" for file in (["host.cpp"] if program.host else []))
         + "".join(f"\n               host/{name}.c" for name in program.host),
@@ -135,7 +154,7 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "soc": soc(program.hardware),
         "hardware": program.hardware,
         "cann": cann(program),
-        "toolkit": CANN.needs[cann(program)],
+        "toolkit": _needs(program),
         "inputs": rows(zip((spec for spec, _ in program.inputs), input_files(program), strict=True)),
         "outputs": rows(zip((spec for spec, _ in program.outputs), output_files(program), strict=True)),
         "launches": str(len(launches)),
@@ -160,6 +179,8 @@ def _launch(step: KernelStep, names: ProgramNames) -> list[str]:
 def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
         return _product(step, names)
+    if step.kind == INTEGER:
+        return _integer_product(step, names)
     assert step.kind == "conv2d", step
     conv = convolution(Conv2dAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual)))
     shapes = convolution_shapes(step.attrs) if is_open(step.attrs) else conv.shapes
@@ -193,6 +214,18 @@ def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
     for call in calls:
         lines += wrapped(f"  {call.function}(device, ", [view(operand) for operand in call.operands], ");")
     return lines
+
+
+def _integer_product(step: LibraryStep, names: ProgramNames) -> list[str]:
+    """A product of int8: matrices that lie by rows, the second by the result's columns."""
+    known = IntegerMatmulAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
+    rows: Size = json.loads(step.attrs)["m"]
+    shapes = ((rows, known.k), (known.n, known.k), (1,), (rows, known.n))
+    views = [
+        _view(buffer, shape, contiguous(shape), 0, names)
+        for buffer, shape in zip((*step.operands, step.result), shapes, strict=True)
+    ]
+    return wrapped("  QuantMatmul(device, ", views, ");")
 
 
 def _sized_product(step: LibraryStep, names: ProgramNames) -> list[str]:

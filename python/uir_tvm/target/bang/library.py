@@ -45,7 +45,9 @@ MATMUL, CONV2D = "uir.library.bang.matmul", "uir.library.bang.conv2d"
 #: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
 #: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
 #: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. The matrix unit takes
-#: right operands by columns, which a kernel that finds them by rows turns tile by tile.
+#: right operands by columns, which a kernel that finds them by rows turns tile by tile. Of int8, public
+#: programs show results of float alone: of cnnlMatMul and cnnlQuantizeMatMul, and of cnnlMatMulEx with scales
+#: of its operands. How exact those sums are is said nowhere.
 TABLE = LibraryTable(
     functions={"matmul": MATMUL, "conv2d": CONV2D},
     dtypes=frozenset({"float32", "float16"}),
@@ -55,7 +57,7 @@ TABLE = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
     contracted_innermost=True,
-    integers_not="CNNL's product of bytes is not bound: it is computed in floats",
+    integers_not="no public text has CNNL or __bang_matmul multiply int8 into int32: it is in floats",
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16"}),
     place_major=True,

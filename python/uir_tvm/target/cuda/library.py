@@ -5,6 +5,7 @@ Registered functions, destination-passing, with the signatures of `uir_tvm.libra
 
     uir.library.cuda.matmul(a, b, [bias], [residual], attrs_json, out)
     uir.library.cuda.conv2d(x, w, [bias], [residual], attrs_json, out)
+    uir.library.cuda.integer_matmul(a, b, attrs_json, out)
 
 On tensors of a GPU the vendor's libraries compute, on TVM's current stream. On tensors of the host model
 (device ``ext_dev``) the CPU's library does: what such an operator costs there says nothing of a GPU.
@@ -22,10 +23,12 @@ import tvm_ffi
 
 from ...errors import LibraryError
 from ...library import cpu
+from ...library.integer_matmul import IntegerMatmulLimits
 from ...library.library_tables import AttentionLimits, LibraryTable
 
 __all__ = [
     "CONV2D",
+    "INTEGER_MATMUL",
     "LIBRARIES",
     "MATMUL",
     "TABLE",
@@ -38,12 +41,14 @@ __all__ = [
 
 #: Names of the registered operators.
 MATMUL, CONV2D = "uir.library.cuda.matmul", "uir.library.cuda.conv2d"
+INTEGER_MATMUL = "uir.library.cuda.integer_matmul"
 #: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
 #: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications,
 #: which the library does better) and a tile of theirs is full: a few rows against all keys are bound by
-#: reading these, which two products spread over the whole device.
+#: reading these, which two products spread over the whole device. Products of int8 take sizes of multiples
+#: of four (cublasLtMatmul's documentation, "IMMA kernels").
 TABLE = LibraryTable(
-    functions={"matmul": MATMUL, "conv2d": CONV2D},
+    functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
     activations={"nn.relu": "relu", "nn.gelu_tanh": "gelu_tanh"},
     epilogues=(("bias", "residual", "activation"),),
@@ -52,7 +57,7 @@ TABLE = LibraryTable(
     packs=False,
     unit_stride=True,
     symmetric_padding=True,
-    integers_not="cuBLASLt's product of bytes is not bound: it is computed in floats",
+    integer_matmul=IntegerMatmulLimits(multiple=4),
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16", "bfloat16"}),
 )

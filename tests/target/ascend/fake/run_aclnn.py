@@ -22,8 +22,8 @@ def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     assert str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")()) in ("", "npu")
     for name, case in json.load(sys.stdin).items():
-        dtype = ml_dtypes.bfloat16 if case["dtype"] == "bfloat16" else case["dtype"]
-        arrays = [np.load(folder / f"{name}_{i}.npy").astype(dtype) for i in range(case["operands"])]
+        dtypes = [ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype for dtype in case["dtypes"]]
+        arrays = [np.load(folder / f"{name}_{i}.npy").astype(dtype) for i, dtype in enumerate(dtypes)]
         try:
             tensors = [tvm.runtime.tensor(array, tvm.ext_dev(0)) for array in arrays]
             function = tvm_ffi.get_global_func(f"uir.library.ascend.{case['function']}")

@@ -52,7 +52,7 @@ int cublasLtMatmulDescCreate(Desc** desc, int32_t compute, int32_t scale) {
   *desc = calloc(1, sizeof(Desc));
   (*desc)->compute = compute, (*desc)->scale = scale, (*desc)->epilogue = 1;
   ++live;
-  return scale == 0 ? 0 : 7;
+  return scale == 0 || (scale == 10 && compute == 72) ? 0 : 7;
 }
 int cublasLtMatmulDescDestroy(Desc* desc) { return free(desc), --live, 0; }
 int cublasLtMatmulDescSetAttribute(Desc* desc, int attribute, const void* value, size_t bytes) {
@@ -94,13 +94,20 @@ static int fits(const Desc* desc, const Layout* a, const Layout* b, const Layout
   return k == k2 && d->rows == m && d->cols == n && c->rows == m && c->cols == n && a->batch == d->batch &&
          b->batch == d->batch;
 }
+// What the documentation of cublasLtMatmul says of its kernels for int8 into int32 ("IMMA kernels").
+static int takes(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
+  if (desc->compute != 72) return a->type != 3 && b->type != 3 && d->type != 10;
+  if (a->type != 3 || b->type != 3 || d->type != 10 || !desc->transa || desc->transb) return 0;
+  return a->rows % 4 == 0 && a->cols % 4 == 0 && a->ld % 4 == 0 && b->ld % 4 == 0 && d->ld % 4 == 0;
+}
 int cublasLtMatmulAlgoGetHeuristic(void* handle, Desc* desc, Layout* a, Layout* b, Layout* c, Layout* d,
                                    Preference* preference, int wanted, Result* results, int* found) {
   ++heuristics;
   last_compute = desc->compute;
   last_alignment = preference->alignment[0];
   if (!handle || wanted < 1 || preference->workspace == 0 || !fits(desc, a, b, c, d)) return 7;
-  *found = answer_none ? 0 : 1;
+  if (desc->compute == 72 && preference->alignment[0] % 4) return 15;
+  *found = answer_none || !takes(desc, a, b, d) ? 0 : 1;
   memset(results, 0, sizeof(Result));
   results->algo[0] = 42;
   return 0;
@@ -108,6 +115,8 @@ int cublasLtMatmulAlgoGetHeuristic(void* handle, Desc* desc, Layout* a, Layout* 
 
 static double load(const void* data, int32_t type, int64_t at) {
   if (type == 0) return ((const float*)data)[at];
+  if (type == 3) return ((const int8_t*)data)[at];
+  if (type == 10) return ((const int32_t*)data)[at];
   uint16_t bits = ((const uint16_t*)data)[at];
   uint32_t wide = (uint32_t)bits << 16;
   float value;
@@ -121,6 +130,7 @@ static void store(void* data, int32_t type, int64_t at, double value) {
   uint32_t bits;
   memcpy(&bits, &single, 4);
   if (type == 0) ((float*)data)[at] = single;
+  if (type == 10) ((int32_t*)data)[at] = (int32_t)value;
   if (type == 14) ((uint16_t*)data)[at] = (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
   if (type == 2) {
     int exponent;
@@ -131,8 +141,11 @@ static void store(void* data, int32_t type, int64_t at, double value) {
     ((uint16_t*)data)[at] = (uint16_t)(half | (value < 0 ? 0x8000 : 0));
   }
 }
-int cublasLtMatmul(void* handle, Desc* desc, const float* alpha, const char* A, Layout* a, const char* B, Layout* b,
-                   const float* beta, const char* C, Layout* c, char* D, Layout* d, const uint64_t* algo,
+static double factor(const Desc* desc, const void* value) {
+  return desc->scale == 10 ? *(const int32_t*)value : *(const float*)value;
+}
+int cublasLtMatmul(void* handle, Desc* desc, const void* alpha, const char* A, Layout* a, const char* B, Layout* b,
+                   const void* beta, const char* C, Layout* c, char* D, Layout* d, const uint64_t* algo,
                    void* workspace, size_t workspace_bytes, void* stream) {
   (void)workspace, (void)workspace_bytes;
   if (!handle || algo[0] != 42 || !fits(desc, a, b, c, d) || (desc->epilogue & ~39u)) return 7;
@@ -149,8 +162,8 @@ int cublasLtMatmul(void* handle, Desc* desc, const float* alpha, const char* A, 
           sum += load(A, a->type, at_a) * load(B, b->type, at_b);
         }
         int64_t at = batch * d->stride + (int64_t)i + (int64_t)j * d->ld;
-        double value = *alpha * sum;
-        if (*beta != 0) value += *beta * load(C, c->type, batch * c->stride + (int64_t)i + (int64_t)j * c->ld);
+        double value = factor(desc, alpha) * sum, kept = factor(desc, beta);
+        if (kept != 0) value += kept * load(C, c->type, batch * c->stride + (int64_t)i + (int64_t)j * c->ld);
         if (desc->epilogue & 4) value += load(desc->bias, d->type, i);
         if (desc->epilogue & 2) value = value > 0 ? value : 0;
         if (desc->epilogue & 32) {

@@ -19,6 +19,9 @@ void Addmm(Device& device, const View& term, const View& a, const View& b, const
 /*! out = term + a @ b; batches of matrices (three dimensions), and a term that broadcasts to out. */
 void Baddbmm(Device& device, const View& term, const View& a, const View& b, const View& out);
 
+/*! out = scale * (a @ transposed b), of int8 into int32; matrices, and a scale of one float (quant_matmul.cpp). */
+void QuantMatmul(Device& device, const View& a, const View& b, const View& scale, const View& out);
+
 /*! A convolution's parameters, of rows and of columns. */
 struct Window {
   std::vector<int64_t> stride;

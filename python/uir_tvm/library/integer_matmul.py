@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices of int8, summed in int32: attributes, and what libraries take of them."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+
+from ..open_arithmetic import structure
+from .open_attrs import OpenAttrs, not_below
+
+#: The longest sums: of products of a byte without its zero point (9 bits) by a byte, which 32 bits hold.
+LONGEST = 65535
+
+_SIZE = not_below(0, "correct the shapes")
+_POSITIVE = not_below(1, "leave an operator without elements out of the graph")
+
+
+@attrs.frozen(kw_only=True)
+class IntegerMatmulAttrs(OpenAttrs):
+    """out[m, n] = the sum over k of a[m, k] * b[n, k], of int8 into int32; all three lie by rows.
+
+    ``(a, b, [scale], attributes, out)``.
+
+    Parameters
+    ----------
+    m : int
+        A number or an open size (`open_attrs`).
+    n, k : int
+
+    Raises
+    ------
+    ShapeError
+        A size that is none.
+    """
+
+    m: int = attrs.field(eq=structure, validator=_SIZE)
+    n: int = attrs.field(validator=_POSITIVE)
+    k: int = attrs.field(validator=_POSITIVE)
+
+    @classmethod
+    def from_json(cls, text: str) -> IntegerMatmulAttrs:
+        """The attributes that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+@attrs.frozen
+class IntegerMatmulLimits:
+    """What a target's library takes of products of int8 (`kernel_graph.integer_matmul`).
+
+    Attributes
+    ----------
+    multiple : int
+        What n and k are multiples of: operands get zeros.
+    scaled : bool
+        Whether there is a third operand, a factor of the result, which is 1.
+    """
+
+    multiple: int = 1
+    scaled: bool = False
