@@ -316,8 +316,8 @@ def test_passes_lists_the_table() -> None:
 def test_passes_of_ones_own(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """What the passes changed stands above the graph that the target got."""
     ok("compile", model, "-o", tmp_path / "none.uir", "--passes", "none")
-    some = ("--passes", "dead,allocate", "--fast-math", "--convolution", "direct")
-    ok("compile", model, "-o", tmp_path / "some.uir", *some)
+    more = ("--passes", "dead,allocate", "--fast-math", "--convolution", "direct")
+    ok("compile", model, "-o", tmp_path / "some.uir", *more)
     args = ("--kernel", KERNEL, "--stage", "optimize")
     none, some = (ok("inspect", tmp_path / name, *args).stdout for name in ("none.uir", "some.uir"))
     assert "# load_cse: " in none and "# allocate" not in none  # what every graph goes through

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "library/attrs.h"
+#include "library/packed_weight.h"
 
 namespace uir::library {
 
@@ -100,6 +102,10 @@ struct TileKernels {
   PatchSumsOf (*patch_sums)(int vectors, int patches);
   GatherOf (*gather)(Activation activation);  // null: not one of ours
 };
+
+//! A weight [o, i, kh, kw] in panels of as many output channels as tiles take, which lie side by side for each channel
+//! of the input, tap by tap.
+WeightFormat TilePanels(const TileKernels& kernels, const std::vector<int64_t>& dims);
 
 /*! For the widest vectors of this CPU; null without AVX2. */
 const TileKernels* TileKernelsHere();

@@ -35,13 +35,11 @@ struct Band {
 class TiledConv2d final : public Conv2dPlan {
  public:
   TiledConv2d(const Conv2dAttrs& attrs, const TileKernels& kernels, int threads)
-      : attrs_(attrs), kernels_(kernels), finish_(kernels.finish(attrs.epilogue.activation)), zeros_(attrs.i) {
-    format_.dims = Conv2dWeightDims(attrs_);
-    for (int64_t begin = 0; begin < attrs_.o;) {
-      const int64_t left = attrs_.o - begin, size = left <= kernels.widest ? left : kernels.panel;
-      format_.Add(begin, size, PanelLayout(size));
-      begin += size;
-    }
+      : attrs_(attrs),
+        kernels_(kernels),
+        finish_(kernels.finish(attrs.epilogue.activation)),
+        zeros_(attrs.i),
+        format_(TilePanels(kernels, Conv2dWeightDims(attrs))) {
     for (int64_t y = 0; y < attrs_.kh; ++y) {
       for (int64_t x = 0; x < attrs_.kw; ++x) {
         taps_.push_back((y * attrs_.dilation[0] * attrs_.w + x * attrs_.dilation[1]) * attrs_.c);
@@ -71,20 +69,6 @@ class TiledConv2d final : public Conv2dPlan {
  private:
   int64_t Pixels() const { return attrs_.n * attrs_.oh * attrs_.ow; }
   int64_t Taps() const { return attrs_.kh * attrs_.kw; }
-
-  /*! Of [o, i, kh, kw]: the output channels of a panel side by side, for each channel of the input, tap by tap. */
-  BlockedLayout PanelLayout(int64_t size) const {
-    const int64_t wide = RoundUp<int64_t>(size, kernels_.lanes), tap = attrs_.i * wide;
-    BlockedLayout layout = BlockedLayout::Contiguous({size, attrs_.i, attrs_.kh, attrs_.kw}, sizeof(float));
-    layout.strides[0] = Taps() * tap;
-    layout.strides[1] = wide;
-    layout.strides[2] = attrs_.kw * tap;
-    layout.strides[3] = tap;
-    layout.blocks = 1;
-    layout.block_size[0] = wide;
-    layout.bytes = Taps() * tap * static_cast<int64_t>(sizeof(float));
-    return layout;
-  }
 
   /*! For each row or column of the result, the taps whose row or column lies in the image. */
   std::vector<uint64_t> Inside(int64_t results, int64_t size, int d) const {
@@ -200,6 +184,27 @@ bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& 
 }
 
 }  // namespace
+
+WeightFormat TilePanels(const TileKernels& kernels, const std::vector<int64_t>& dims) {
+  const int64_t outputs = dims[0], inputs = dims[1], taps = dims[2] * dims[3];
+  WeightFormat format;
+  format.dims = dims;
+  for (int64_t begin = 0; begin < outputs;) {
+    const int64_t left = outputs - begin, size = left <= kernels.widest ? left : kernels.panel;
+    const int64_t wide = RoundUp<int64_t>(size, kernels.lanes), tap = inputs * wide;
+    BlockedLayout layout = BlockedLayout::Contiguous({size, inputs, dims[2], dims[3]}, sizeof(float));
+    layout.strides[0] = taps * tap;
+    layout.strides[1] = wide;
+    layout.strides[2] = dims[3] * tap;
+    layout.strides[3] = tap;
+    layout.blocks = 1;
+    layout.block_size[0] = wide;
+    layout.bytes = taps * tap * static_cast<int64_t>(sizeof(float));
+    format.Add(begin, size, layout);
+    begin += size;
+  }
+  return format;
+}
 
 bool FitsTiles(const Conv2dAttrs& s, const Conv2dTypes& types) {
   const bool single = types.x == DType::kF32 && types.w == DType::kF32 && types.out == DType::kF32;

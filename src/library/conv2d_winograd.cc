@@ -38,14 +38,10 @@ class WinogradConv2d final : public Conv2dPlan {
         patch_rows_(CeilDiv<int64_t>(attrs.oh, 2)),
         patch_columns_(CeilDiv<int64_t>(attrs.ow, 2)),
         depth_(RoundUp<int64_t>(attrs.i, kernels.lanes)),
-        zeros_(attrs.i) {
+        zeros_(attrs.i),
+        format_(TilePanels(kernels, {attrs.o, attrs.i, 4, 4})) {
     format_.transform = WeightTransform::kWinograd;
     format_.dims = Conv2dWeightDims(attrs_);
-    for (int64_t begin = 0; begin < attrs_.o;) {
-      const int64_t left = attrs_.o - begin, size = left <= kernels.widest ? left : kernels.panel;
-      format_.Add(begin, size, PanelLayout(size));
-      begin += size;
-    }
     band_ = std::clamp(kBandBytes / (kPositions * depth_ * static_cast<int64_t>(sizeof(float))), kLeastBand, kMostBand);
     Cut(threads);
   }
@@ -68,21 +64,6 @@ class WinogradConv2d final : public Conv2dPlan {
 
  private:
   int64_t Patches() const { return attrs_.n * patch_rows_ * patch_columns_; }
-
-  /*! Of [o, i, 4, 4]: the output channels of a panel side by side, for each channel of the input, position by position.
-   */
-  BlockedLayout PanelLayout(int64_t size) const {
-    const int64_t wide = RoundUp<int64_t>(size, kernels_.lanes);
-    BlockedLayout layout = BlockedLayout::Contiguous({size, attrs_.i, 4, 4}, sizeof(float));
-    layout.strides[0] = kPositions * attrs_.i * wide;
-    layout.strides[1] = wide;
-    layout.strides[2] = 4 * attrs_.i * wide;
-    layout.strides[3] = attrs_.i * wide;
-    layout.blocks = 1;
-    layout.block_size[0] = wide;
-    layout.bytes = kPositions * attrs_.i * wide * static_cast<int64_t>(sizeof(float));
-    return layout;
-  }
 
   /*! Threads share patches, or panels where that leaves them less to read. */
   void Cut(int threads) {
