@@ -9,6 +9,7 @@ import pathlib
 import numpy as np
 import onnx
 import pytest
+import uir_tvm
 from onnx import TensorProto, helper, numpy_helper
 from uir_tvm.errors import ModelFormatError
 from uir_tvm.frontend import from_onnx
@@ -107,3 +108,18 @@ def test_a_long_chain_is_no_deep_recursion() -> None:
     names = ["x", *(f"v{number}" for number in range(1500))]
     nodes = [helper.make_node("Neg", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
     assert from_onnx(model(nodes, names[-1]))["main"] is not None
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["no type", "no shape"])
+def test_an_output_need_not_say_what_it_is(told: bool) -> None:
+    """Its type and shape are inferred, as those of other results are; an element type of none is refused."""
+    whole = model([helper.make_node("Add", ["x", "w"], ["y"])], weights=(numpy_helper.from_array(FOUR, "w"),))
+    output = whole.graph.output[0]
+    output.ClearField("type")
+    if told:
+        output.type.tensor_type.elem_type = TensorProto.FLOAT
+    (result,) = uir_tvm.compile(whole).info.outputs
+    assert (tuple(result.shape), str(result.dtype)) == ((4,), "float32")
+    output.type.tensor_type.elem_type = TensorProto.UNDEFINED
+    with pytest.raises(ModelFormatError, match="required but missing"):
+        from_onnx(whole)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 import uir_tvm
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from uir_tvm.errors import ShapeError
 
 MODES = ("SAME_UPPER", "SAME_LOWER", "VALID")
 RNG = np.random.default_rng(5)
@@ -182,3 +184,43 @@ def test_one_hot_has_the_dtype_of_its_values() -> None:
     node = helper.make_node("OneHot", ["x", "n", "v"], ["y"], axis=0)
     constants = {"n": np.array(4), "v": np.array([-1, 2], np.float32)}
     check([node], [node], np.array([[0, 3], [-1, 7]]), constants)
+
+
+@pytest.mark.parametrize(("operator", "counted"), [("MaxPool", None), ("AveragePool", 0), ("AveragePool", 1)])
+def test_windows_that_would_begin_in_the_padding_are_none(operator: str, counted: int | None) -> None:
+    """With ``ceil_mode``, as PyTorch leaves them out: ONNX's own shape inference counts them."""
+    pooled: Any = {"MaxPool": torch.nn.MaxPool2d, "AveragePool": torch.nn.AvgPool2d}[operator]
+    named = {} if counted is None else {"count_include_pad": counted}
+    told = {name: bool(value) for name, value in named.items()}
+    for kernel, stride, padding, size in ((2, 2, 1, (1, 6)), (2, 3, 0, (5, 4)), (3, 3, 1, (4, 7))):
+        x = normal(1, 2, *size)
+        want = pooled(kernel, stride, padding, ceil_mode=True, **told)(torch.from_numpy(x)).numpy()
+        given = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [padding] * 4, "ceil_mode": 1}
+        node = helper.make_node(operator, ["x"], ["y"], **given, **named)
+        got = uir_tvm.compile(model([node], x, want.shape))(x)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("node", "numbers", "said"),
+    [
+        (
+            helper.make_node("TopK", ["x", "k"], ["y", "places"]),
+            [7],
+            "of 7 elements, where the axis has 6",
+        ),
+        (helper.make_node("TopK", ["x", "k"], ["y", "places"]), [-1], "TopK of -1 elements"),
+        (helper.make_node("Range", ["k", "k", "step"], ["y"]), 3, "Range in steps of 0 has no end"),
+    ],
+)
+def test_numbers_that_an_operator_does_not_take(node: onnx.NodeProto, numbers: Any, said: str) -> None:
+    """Known once the model runs: ONNX Runtime refuses them too."""
+    given = np.array(numbers, np.int64)
+    single = model([node], normal(2, 6), (2, 6), {"step": np.int64(0)})
+    single.graph.input.append(helper.make_tensor_value_info("k", TensorProto.INT64, given.shape))
+    if node.op_type == "Range":
+        single.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+        del single.graph.output[0].type.tensor_type.shape.dim[1]
+    with pytest.raises(ShapeError, match=said) as caught:
+        uir_tvm.compile(single)(normal(2, 6), given)
+    assert node.op_type in caught.value.where

@@ -95,7 +95,7 @@ def _check_model(model: onnx.ModelProto, path: str) -> None:
     """ONNX's own rules: names defined before use, attributes, types."""
     try:
         if model.ByteSize() < onnx.checker.MAXIMUM_PROTOBUF:
-            onnx.checker.check_model(model)
+            onnx.checker.check_model(_with_told_outputs(model))
         elif path:
             onnx.checker.check_model(path)
     except onnx.checker.ValidationError as error:
@@ -103,3 +103,22 @@ def _check_model(model: onnx.ModelProto, path: str) -> None:
             f"{path or 'the model'} breaks the rules of ONNX: {str(error).strip().splitlines()[0]}",
             remedy="export the model again; onnx.checker.check_model says more",
         ) from error
+
+
+def _with_told_outputs(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model for ONNX's checker, which asks for types of outputs that a graph may leave to be inferred."""
+    untold = [
+        place
+        for place, output in enumerate(model.graph.output)
+        if not output.HasField("type")
+        or (output.type.tensor_type.elem_type and not output.type.tensor_type.HasField("shape"))
+    ]
+    if not untold:
+        return model
+    told = onnx.ModelProto()
+    told.CopyFrom(model)
+    for place in untold:
+        tensor = told.graph.output[place].type.tensor_type
+        tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
+        tensor.shape.SetInParent()
+    return told

@@ -16,6 +16,7 @@ from onnx import helper
 from ...errors import FrontendError, UnsupportedOperatorError, ValueNeededError
 from . import microsoft
 from .branches import BRANCHES
+from .checked import CHECKS
 from .constants import has_reference
 from .cuts import Cuts, StageRunner, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
@@ -216,6 +217,8 @@ class Simplifier:
         self._decide(step)
         known.infer(step, self.opsets, self.ir_version)
         infer_open(step, known)
+        if node.op_type in CHECKS:
+            CHECKS[node.op_type](step, known)
         results = [name for name in node.output if name]
         if results and all(self._nothing(name) for name in results):
             return

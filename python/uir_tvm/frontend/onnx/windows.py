@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from .known import Known
+from ...open_size import OpenSize
+from .known import Known, VersionedNode
 
 #: Nodes in place of one, and constants by name.
 Result = tuple[list[onnx.NodeProto], dict[str, np.ndarray]]
@@ -118,6 +119,38 @@ def _window(
     return list(shape[2:]), list(kernel), list(strides), list(dilations)
 
 
+def told_pool(step: VersionedNode, known: Known) -> None:
+    """Correct the inferred shape of a pool with ``ceil_mode``, where all sizes are known.
+
+    ONNX's inference counts windows that begin in the padding behind; its standard leaves them out.
+    """
+    node = step.node
+    attributes, shape = _attributes(node), known.shape(node.input[0])
+    window = _window(node, attributes, known)
+    if shape is None or window is None or not attributes.get("ceil_mode", 0):
+        return
+    if attributes.get("auto_pad", b"NOTSET") != b"NOTSET" or any(isinstance(s, OpenSize) for s in shape):
+        return
+    for name in filter(None, node.output):
+        known.add_type(name, known.element(name), [*shape[:2], *_counts(window, attributes)])
+
+
+def _counts(
+    window: tuple[list[int], list[int], list[int], list[int]], attributes: Mapping[str, Any]
+) -> list[int]:
+    """How many windows there are along each axis."""
+    rank = len(window[0])
+    pads = attributes.get("pads") or [0] * (2 * rank)
+    ceil, out = bool(attributes.get("ceil_mode", 0)), []
+    for axis, (size, extent, stride, dilation) in enumerate(zip(*window, strict=True)):
+        free = size + pads[axis] + pads[rank + axis] - (extent - 1) * dilation - 1
+        count = (-(-free // stride) if ceil else free // stride) + 1
+        if ceil and (count - 1) * stride >= size + pads[axis]:
+            count -= 1  # it would begin in the padding behind
+        out.append(count)
+    return out
+
+
 def _places(
     window: tuple[list[int], list[int], list[int], list[int]], attributes: Mapping[str, Any]
 ) -> tuple[np.ndarray, list[int]]:
@@ -127,16 +160,8 @@ def _places(
     maximum nor the first place where it is.
     """
     sizes, kernel, strides, dilations = window
-    rank = len(sizes)
+    rank, out = len(sizes), _counts(window, attributes)
     pads = attributes.get("pads") or [0] * (2 * rank)
-    ceil = bool(attributes.get("ceil_mode", 0))
-    out = []
-    for axis in range(rank):
-        free = sizes[axis] + pads[axis] + pads[rank + axis] - (kernel[axis] - 1) * dilations[axis] - 1
-        count = (-(-free // strides[axis]) if ceil else free // strides[axis]) + 1
-        if ceil and (count - 1) * strides[axis] >= sizes[axis] + pads[axis]:
-            count -= 1  # it would begin in the padding behind
-        out.append(count)
     rows = []
     for start in itertools.product(*map(range, out)):
         cells = itertools.product(*map(range, kernel))
@@ -145,3 +170,7 @@ def _places(
         numbers = np.ravel_multi_index(tuple(np.where(valid[:, None], at, 0).T), sizes)
         rows.append(np.where(valid, numbers, numbers[valid.argmax()]))
     return np.array(rows, np.int64), out
+
+
+#: What corrects the shapes that ONNX infers of an operator.
+CORRECTED = dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), told_pool)
