@@ -20,7 +20,7 @@ class AscendModelExecutor final : public TimedModelExecutor {
 
  protected:
   int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,
-          const char* device, bool timeline, char** text) final {
+          const char* device, const Asked& asked, char** text) final {
     UirAscendcLaunch request{};
     request.library = library;
     request.kernel = launch.name.c_str();
@@ -29,7 +29,8 @@ class AscendModelExecutor final : public TimedModelExecutor {
     request.blocks = static_cast<int32_t>(blocks);
     request.core = launch.core.c_str();
     request.device = device;
-    request.timeline = timeline;
+    request.timeline = asked.timeline;
+    request.times_only = asked.times_only;
     return uir_ascendc_launch(&request, text);
   }
 };

@@ -20,7 +20,7 @@ class BangModelExecutor final : public TimedModelExecutor {
 
  protected:
   int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,
-          const char* device, bool timeline, char** text) final {
+          const char* device, const Asked& asked, char** text) final {
     UirBangLaunch request{};
     request.library = library;
     request.kernel = launch.name.c_str();
@@ -29,7 +29,8 @@ class BangModelExecutor final : public TimedModelExecutor {
     request.groups = static_cast<int32_t>(blocks);
     request.units = static_cast<int32_t>(launch.block);
     request.device = device;
-    request.timeline = timeline;
+    request.timeline = asked.timeline;
+    request.times_only = asked.times_only;
     return uir_bang_launch(&request, text);
   }
 };

@@ -93,7 +93,8 @@ KernelSpec ParseKernel(const json::Object& row) {
   }
   for (const ffi::Any& item : Field<json::Array>(row, "params")) {
     json::Object p = item.cast<json::Object>();
-    kernel.params.push_back({Text(p, "name"), ParseMemory(p), Text(p, "role")});
+    // modules saved before "floating" was there have none
+    kernel.params.push_back({Text(p, "name"), ParseMemory(p), Text(p, "role"), AttrOr(p, "floating", true)});
   }
   for (const ffi::Any& item : Field<json::Array>(row, "workspace")) {
     json::Object w = item.cast<json::Object>();

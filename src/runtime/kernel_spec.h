@@ -34,6 +34,8 @@ struct ParameterSpec {
   MemorySpec memory;
   /*! \brief "in", "out" or "inout". */
   std::string role;
+  /*! \brief Whether its elements are numbers of floating point. */
+  bool floating = true;
 };
 
 /*! \brief Device memory that lives for one call. */
@@ -102,7 +104,8 @@ SizeValues CheckedSizes(const KernelSpec& kernel, const std::vector<int64_t>& va
 
 //! \brief The kernels of a module's metadata.
 //! \param json {"kernels": [{"entry", "kind", "arch", "alignment", "device": {}, "saved": [arch], "params": [{"name",
-//! "bytes", "role"}], "workspace": [{"name", "bytes"}], "sizes": [{"name", "low", "high", "multiple_of"}], "launches":
+//! "bytes", "role", "floating"}], "workspace": [{"name", "bytes"}], "sizes": [{"name", "low", "high", "multiple_of"}],
+//! "launches":
 //! [{"name", "grid", "block", "shared_bytes", "cooperative", "core", "params": [name]}]}]}; without "kind" it is cuda.
 //! Where sizes decide them, parameters and workspaces have "dims" and "item_bytes" too, launches "groups"; their
 //! expressions are JSON graphs of tvm-ffi

@@ -15,6 +15,7 @@ struct Notes {
   std::mutex lock;
   bool wanted = false;
   bool timeline = false;
+  bool values = true;
   bool library_computes = true;
   json::Array launches;
 };
@@ -25,11 +26,12 @@ Notes& Global() {
 }
 
 /*! \brief Notes are taken from here on. */
-void Begin(bool timeline, bool library_computes) {
+void Begin(bool timeline, bool values, bool library_computes) {
   Notes& notes = Global();
   std::lock_guard<std::mutex> guard(notes.lock);
   notes.wanted = true;
   notes.timeline = timeline;
+  notes.values = values;
   notes.library_computes = library_computes;
   notes.launches = json::Array();
 }
@@ -39,7 +41,7 @@ ffi::String End() {
   Notes& notes = Global();
   std::lock_guard<std::mutex> guard(notes.lock);
   notes.wanted = false;
-  notes.library_computes = true;
+  notes.values = notes.library_computes = true;
   ffi::String text = json::Stringify(notes.launches);
   notes.launches = json::Array();
   return text;
@@ -52,6 +54,12 @@ bool Wanted(bool* timeline) {
   std::lock_guard<std::mutex> guard(notes.lock);
   *timeline = notes.wanted && notes.timeline;
   return notes.wanted;
+}
+
+bool Values() {
+  Notes& notes = Global();
+  std::lock_guard<std::mutex> guard(notes.lock);
+  return notes.values;
 }
 
 bool LibraryComputes() {

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs kernels on a host model that counts time.
+//
+// Where values are not asked for (`modelled::Values`), a function of kernels takes its time alone and leaves zeros,
+// unless its time may depend on values, or others' may on its results:
+//  - a kernel whose scalar code reads memory computes whole, as the model sees to: loads at indices, say;
+//  - a function that gives whole numbers alone computes whole: indices, masks and positions are made so, in little
+//  time.
+// Memory knows which bytes are stand-ins; what is computed of them is one, too. A kernel of the first kind that reads
+// some may take another time than with true values: it is noted as assumed.
 #pragma once
 
 #include <vector>
@@ -20,6 +28,14 @@ class TimedModelExecutor : public Executor {
   void Launch(int device, const CallArguments& call) final;
 
  protected:
+  /*! \brief What a launch is asked for beside its effects. */
+  struct Asked {
+    /*! \brief When every instruction starts and ends. */
+    bool timeline = false;
+    /*! \brief No effects where the time does not depend on values. */
+    bool times_only = false;
+  };
+
   //! \brief Runs one launch.
   //! \param blocks How many of it.
   //! \param library Path of the shared object with the kernel.
@@ -27,7 +43,7 @@ class TimedModelExecutor : public Executor {
   //! \param text Receives the answer, to be freed with `uir_simt_free_text`.
   //! \return 0 without, 1 with findings, 2 where it could not run.
   virtual int Ask(const LaunchSpec& launch, int64_t blocks, const char* library,
-                  const std::vector<UirSimtArg>& arguments, const char* device, bool timeline, char** text) = 0;
+                  const std::vector<UirSimtArg>& arguments, const char* device, const Asked& asked, char** text) = 0;
 
  private:
   const KernelSpec& spec_;

@@ -63,6 +63,7 @@ def run(
     timed: bool = False,
     timeline: bool = False,
     max_seconds: float = 60,
+    values: bool = True,
 ) -> LaunchResult:
     """Compile and run the kernel `k`; missing arrays are small ones."""
     given = [*arrays, *(np.zeros(64, np.float32) for _ in range(3 - len(arrays)))]
@@ -76,6 +77,7 @@ def run(
         device=DEVICE if timed else None,
         timeline=timeline,
         max_seconds=max_seconds,
+        values=values,
     )
 
 

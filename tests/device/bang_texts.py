@@ -70,6 +70,7 @@ def run(
     on: Mapping[str, Any] | None = None,
     timeline: bool = False,
     max_seconds: float = 60,
+    values: bool = True,
 ) -> LaunchResult:
     """Compile and run the kernel `k`; missing arrays are small ones."""
     given = [*arrays, *(np.ones(256, np.float32) for _ in range(3 - len(arrays)))]
@@ -83,6 +84,7 @@ def run(
         device=on,
         timeline=timeline,
         max_seconds=max_seconds,
+        values=values,
     )
 
 

@@ -229,7 +229,12 @@ class DeviceKernel:
             "device": dict(self.device),
             "saved": list(saved),
             "params": [
-                {"name": p.name, "role": p.role, **_memory(p.nbytes, p.dims, dtype_of(p.dtype).bytes)}
+                {
+                    "name": p.name,
+                    "role": p.role,
+                    "floating": dtype_of(p.dtype).kind == "float",
+                    **_memory(p.nbytes, p.dims, dtype_of(p.dtype).bytes),
+                }
                 for p in self.params
             ],
             "workspace": [{"name": w.name, **_memory(w.nbytes, w.dims, w.itemsize)} for w in self.workspace],

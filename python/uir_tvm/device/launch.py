@@ -101,13 +101,14 @@ class LaunchResult:
 
     ``modelled`` is the time on the device by the model's reckoning, where it counts one: ``seconds``,
     ``bound`` (the pipe that takes longest, or ``memory``), ``pipes``, and the ``timeline`` where it was asked
-    for.
+    for. ``computed`` says whether instructions took effect.
     """
 
     findings: tuple[Finding, ...]
     counters: Mapping[str, int]
     seconds: float
     modelled: Mapping[str, Any] = attrs.field(factory=dict)
+    computed: bool = True
 
     def check(self) -> LaunchResult:
         """Raise `DeviceModelError` unless nothing was found."""
@@ -261,4 +262,5 @@ def _answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> La
             f"The host model cannot run {kernel!r}.", where=str(compiled), need=answer["error"]
         )
     findings = tuple(Finding(**one) for one in answer["findings"])
-    return LaunchResult(findings, answer["counters"], answer["seconds"], answer.get("modelled", {}))
+    modelled = answer.get("modelled", {})
+    return LaunchResult(findings, answer["counters"], answer["seconds"], modelled, answer["computed"])

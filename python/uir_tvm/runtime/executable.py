@@ -344,7 +344,9 @@ class Executable:
         kind, _, name = self.info.target.partition(":")
         return hardware.get(name or None, registry.get(kind).kind)
 
-    def modelled(self, *inputs: Any, timeline: bool = False, library_computes: bool = True) -> Times:
+    def modelled(
+        self, *inputs: Any, timeline: bool = False, library_computes: bool = True, values: bool = True
+    ) -> Times:
         """Run the model on the device's host model, and say what it would have taken on the device.
 
         Parameters
@@ -355,13 +357,15 @@ class Executable:
             Also when every instruction starts and ends.
         library_computes : bool
             Whether operators of the library compute; without, results are wrong and times the same.
+        values : bool
+            Whether kernels compute where their time cannot depend on values, too (`recording`).
 
         Raises
         ------
         DeviceError
             It was compiled for another place; host models of its target count no time.
         """
-        with recording(timeline, self.hardware, library_computes) as found:
+        with recording(timeline, self.hardware, library_computes, values) as found:
             self.flat(*inputs)
         if not found.times.launches:
             counting = [name for name, record in registry.TARGETS.items() if counts_time(record.kind)]

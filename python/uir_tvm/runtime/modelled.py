@@ -71,6 +71,10 @@ class LaunchTime:
     pipes : mapping of str to PipeTime
     timeline : tuple of Event
         Empty unless it was asked for.
+    computed : bool
+        Whether it computed, too (``recording(values=False)``).
+    assumed : bool
+        Whether its scalar code read values that nobody computed: with true ones its time may be another.
     """
 
     entry: str
@@ -79,6 +83,8 @@ class LaunchTime:
     bound: str
     pipes: Mapping[str, PipeTime]
     timeline: tuple[Event, ...] = ()
+    computed: bool = True
+    assumed: bool = False
 
     @property
     def library(self) -> bool:
@@ -109,6 +115,8 @@ class LaunchTime:
             str(row.get("bound", "")),
             {name: PipeTime(**_known(PipeTime, pipe)) for name, pipe in row.get("pipes", {}).items()},
             tuple(Event(**_known(Event, event)) for event in row.get("timeline", ())),
+            bool(row.get("computed", True)),
+            bool(row.get("assumed", False)),
         )
 
 
@@ -146,6 +154,11 @@ class Times:
         return sum(launch.seconds for launch in self.launches if launch.library)
 
     @property
+    def assumed_seconds(self) -> float:
+        """Of launches whose time may be another with values that nobody computed."""
+        return sum(launch.seconds for launch in self.launches if launch.assumed)
+
+    @property
     def bytes(self) -> int:
         """Between global memory and the cores, of all launches."""
         return sum(launch.bytes for launch in self.launches)
@@ -176,6 +189,7 @@ class Times:
         return {
             "modelled_seconds": self.seconds,
             "library_seconds": self.library_seconds,
+            "assumed_seconds": self.assumed_seconds,
             "bytes": self.bytes,
             "kernels": self.table(),
             "launches": launches,
@@ -237,7 +251,10 @@ class Found:
 
 @contextlib.contextmanager
 def recording(
-    timeline: bool = False, hardware: HardwareModel | None = None, library_computes: bool = True
+    timeline: bool = False,
+    hardware: HardwareModel | None = None,
+    library_computes: bool = True,
+    values: bool = True,
 ) -> Iterator[Found]:
     """Note the modelled times of all launches on host models inside, of all threads.
 
@@ -253,10 +270,16 @@ def recording(
     library_computes : bool
         Without, operators of a library leave zeros behind: times do not depend on values, and large products
         take long on a CPU.
+    values : bool
+        Without, kernels whose time cannot depend on values take it and leave zeros behind, as operators of
+        the library then do; the times are those of a run that computes. Kernels whose scalar code reads
+        memory (at indices, say) compute all the same, and so do those that give whole numbers alone, which
+        indices are made of. Results and state are of no use afterwards.
     """
     found = Found()
     with _RECORDING:
-        tvm_ffi.get_global_func("uir.runtime.modelled.begin")(timeline, library_computes)
+        begin = tvm_ffi.get_global_func("uir.runtime.modelled.begin")
+        begin(timeline, values, library_computes and values)
         try:
             yield found
         finally:

@@ -35,11 +35,16 @@ typedef struct {
   double max_seconds;
   /*! \brief Not 0: the result holds the timeline. */
   int32_t timeline;
+  //! \brief Not 0: instructions take their time and no effect, and the memory stays as it is. A kernel whose scalar
+  //! code reads memory runs whole all the same: its time may depend on what it reads. Neither races nor bytes that
+  //! nobody wrote are found without effects; all other checks hold.
+  int32_t times_only;
 } UirAscendcLaunch;
 
 //! \brief Run one launch.
 //! \param result receives a JSON text to be freed with `uir_simt_free_text`:
 //!   {"ok": bool, "error": str (the launch could not run: "" otherwise), "kernel": str, "seconds": float,
+//!    "computed": bool (instructions took effect), "looked": bool (scalar code read memory),
 //!    "findings": [{"kind": str, "what": str, "kernel": str, "line": int, "space": str, "block": int, "core": str,
 //!                  "pipe": str, "other_line": int, "other_block": int, "other_core": str, "other_pipe": str,
 //!                  "count": int}, ...],

@@ -219,6 +219,7 @@ void uir_ascendc_fail(const char* kind, const char* what, int line) {
 }
 
 uint64_t uir_ascendc_get(const UirTensor* tensor, uint64_t offset, int line) {
+  NeedValues();
   Instruction instruction("GetValue", kUirS, line);
   Operand& source = instruction.Reads(*tensor, "source");
   auto size = static_cast<int64_t>(TypeBytes(tensor->type));
@@ -245,6 +246,8 @@ void uir_ascendc_set(const UirTensor* tensor, uint64_t offset, uint64_t value, i
   auto size = static_cast<int64_t>(TypeBytes(tensor->type));
   target.ranges.Add(static_cast<int64_t>(offset) * size, size);
   if (!instruction.Begin(size)) return;
+  instruction.End(machine.device.scalar_cycles, 0, size);
+  if (!machine.values) return;
   auto at = static_cast<int64_t>(offset) * size;
   std::memcpy(target.data + at, &value, static_cast<size_t>(size));
   if (target.known) {
@@ -253,7 +256,6 @@ void uir_ascendc_set(const UirTensor* tensor, uint64_t offset, uint64_t value, i
     target.allocation->written.Insert(static_cast<size_t>(target.data + at - target.allocation->data),
                                       static_cast<size_t>(size));
   }
-  instruction.End(machine.device.scalar_cycles, 0, size);
 }
 
 }  // extern "C"

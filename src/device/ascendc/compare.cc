@@ -92,6 +92,9 @@ void RunCompare(const UirVector& vector, int line) {
     for (int i = 0; i < vector.sources; ++i) sources[i]->ranges.Add(run.at[i], run.count * size);
   }
   if (!instruction.Begin(kBlockBytes)) return;
+  Cost cost = machine.device.Of(vector.sources > 1 ? "Compare" : "CompareScalar", static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
+  if (!machine.values) return;
   double scalar = vector.has_scalar ? Rounded(vector.scalar, type) : 0;
   for (const Run& run : lanes.runs) {
     int64_t first = run.repeat * lanes.per_repeat + run.lane;
@@ -109,8 +112,6 @@ void RunCompare(const UirVector& vector, int line) {
       SetBit(dst.known, first + e, known);
     }
   }
-  Cost cost = machine.device.Of(vector.sources > 1 ? "Compare" : "CompareScalar", static_cast<uint64_t>(size));
-  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
 void RunSelect(const UirVector& vector, const UirTensor& select, int line) {
@@ -138,6 +139,9 @@ void RunSelect(const UirVector& vector, const UirTensor& select, int line) {
     for (int i = 0; i < vector.sources; ++i) sources[i]->ranges.Add(run.at[i + 1], run.count * size);
   }
   if (!instruction.Begin(kBlockBytes)) return;
+  Cost cost = machine.device.Of("Select", static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
+  if (!machine.values) return;
   uint8_t scalar[4];
   auto value = static_cast<float>(vector.scalar.real);
   uint16_t narrow;
@@ -156,8 +160,6 @@ void RunSelect(const UirVector& vector, const UirTensor& select, int line) {
       SetKnown(dst.known + to, size, known);
     }
   }
-  Cost cost = machine.device.Of("Select", static_cast<uint64_t>(size));
-  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
 }  // namespace uir::ascendc

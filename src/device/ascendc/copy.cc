@@ -35,9 +35,10 @@ void CheckLimits(const UirCopy& copy, Instruction* instruction) {
   };
   for (const auto& field : fields) {
     if (field.value == -1) continue;
-    instruction->Need(field.value >= field.least && field.value <= field.most, "limit",
-                      std::string(field.name) + " is " + std::to_string(field.value) + "; " +
-                          std::to_string(field.least) + " to " + std::to_string(field.most) + " are possible");
+    instruction->Need(field.value >= field.least && field.value <= field.most, "limit", [&] {
+      return std::string(field.name) + " is " + std::to_string(field.value) + "; " + std::to_string(field.least) +
+             " to " + std::to_string(field.most) + " are possible";
+    });
   }
   auto size = static_cast<int64_t>(TypeBytes(copy.dst.type));
   if (copy.any_bytes) {
@@ -48,8 +49,9 @@ void CheckLimits(const UirCopy& copy, Instruction* instruction) {
     }
   } else {
     instruction->Need(copy.row_bytes > 0, "limit", "copies nothing; a count is 1 or more");
-    instruction->Need(copy.row_bytes % kBlock == 0, "limit",
-                      std::to_string(copy.row_bytes) + " bytes are copied; DataCopy moves multiples of 32");
+    instruction->Need(copy.row_bytes % kBlock == 0, "limit", [&] {
+      return std::to_string(copy.row_bytes) + " bytes are copied; DataCopy moves multiples of 32";
+    });
   }
 }
 
@@ -141,6 +143,14 @@ void RunCopy(const UirCopy& copy, int line) {
   AddRows(&source, copy, copy.src_pitch, copy.row_bytes);
   AddRows(&target, copy, copy.dst_pitch, load && copy.any_bytes ? PaddedRow(copy) : copy.row_bytes);
   if (!instruction.Begin(kBlock)) return;
+  if (load || store) {
+    instruction.EndTransfer(load ? source : target, copy.rows, store);
+  } else {
+    Cost cost = machine.device.Of("DataCopy", TypeBytes(copy.dst.type));
+    double elements = static_cast<double>(copy.rows * copy.row_bytes) / static_cast<double>(TypeBytes(copy.dst.type));
+    instruction.End(cost.slope * elements, cost.start, copy.rows * copy.row_bytes);
+  }
+  if (!machine.values) return;
   if (load) {
     Load(copy, source, target);
   } else if (store) {
@@ -148,10 +158,6 @@ void RunCopy(const UirCopy& copy, int line) {
   } else {
     Within(copy, source, target);
   }
-  if (load || store) return instruction.EndTransfer(load ? source : target, copy.rows, store);
-  Cost cost = machine.device.Of("DataCopy", TypeBytes(copy.dst.type));
-  double elements = static_cast<double>(copy.rows * copy.row_bytes) / static_cast<double>(TypeBytes(copy.dst.type));
-  instruction.End(cost.slope * elements, cost.start, copy.rows * copy.row_bytes);
 }
 
 }  // namespace uir::ascendc

@@ -157,6 +157,12 @@ void RunMmad(const UirMmad& mmad, int line) {
   c.ranges.Add(0, bytes);
   if (before) before->ranges.Add(0, bytes);
   if (!instruction.Begin(32)) return;
+  // One block of 16 x 16 x 32 bytes a cycle; elements of four bytes take twice as long.
+  double operations = 2.0 * static_cast<double>(s.row_blocks * s.column_blocks * kSide * kSide * s.k_blocks * 16);
+  if (s.size == 4) operations *= 2;
+  double rate = machine.device.cube_operations;
+  instruction.End(machine.device.timed && rate > 0 ? operations / rate : 0, machine.device.pipes[kUirM].start);
+  if (!machine.values) return;
   bool known = Known(s, mmad, a, b, c, bias);
   if (!known) instruction.Fault("unwritten", "multiplies elements that nobody wrote", kUirL0a);
   if (mmad.c.type == kUirFloat) {
@@ -169,11 +175,6 @@ void RunMmad(const UirMmad& mmad, int line) {
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) SetKnown(c.known + s.C(i, j), 4);
   }
-  // One block of 16 x 16 x 32 bytes a cycle; elements of four bytes take twice as long.
-  double operations = 2.0 * static_cast<double>(s.row_blocks * s.column_blocks * kSide * kSide * s.k_blocks * 16);
-  if (s.size == 4) operations *= 2;
-  double rate = machine.device.cube_operations;
-  instruction.End(machine.device.timed && rate > 0 ? operations / rate : 0, machine.device.pipes[kUirM].start);
 }
 
 void RunFixpipe(const UirFixpipe& fix, int line) {
@@ -219,6 +220,8 @@ void RunFixpipe(const UirFixpipe& fix, int line) {
     }
   }
   if (!instruction.Begin(32)) return;
+  instruction.EndTransfer(dst, fix.m * fix.matrices, true);
+  if (!machine.values) return;
   bool known = true;
   for (int64_t matrix = 0; matrix < fix.matrices; ++matrix) {
     for (int64_t i = 0; i < fix.m; ++i) {
@@ -249,7 +252,6 @@ void RunFixpipe(const UirFixpipe& fix, int line) {
                                    static_cast<size_t>(range.bytes));
   }
   if (!known) instruction.Fault("unwritten", "stores elements of a product that nobody computed", kUirL0c);
-  instruction.EndTransfer(dst, fix.m * fix.matrices, true);
 }
 
 }  // namespace uir::ascendc

@@ -18,9 +18,10 @@ constexpr int64_t kBlock = 32;
 constexpr int64_t kFractal = 512;
 
 void NeedRange(const char* name, int64_t value, int64_t least, int64_t most, Instruction* instruction) {
-  instruction->Need(value >= least && value <= most, "limit",
-                    std::string(name) + " is " + std::to_string(value) + "; " + std::to_string(least) + " to " +
-                        std::to_string(most) + " are possible");
+  instruction->Need(value >= least && value <= most, "limit", [&] {
+    return std::string(name) + " is " + std::to_string(value) + "; " + std::to_string(least) + " to " +
+           std::to_string(most) + " are possible";
+  });
 }
 
 /*! \brief Bytes of global memory that a kernel wrote, or that it was given. */
@@ -86,6 +87,8 @@ void RunNd2Nz(const UirNd2Nz& copy, int line) {
     }
   }
   if (!instruction.Begin(kBlock)) return;
+  instruction.EndTransfer(src, copy.matrices * copy.rows, false);
+  if (!machine.values) return;
   for (int64_t matrix = 0; matrix < copy.matrices; ++matrix) {
     for (int64_t row = 0; row < copy.rows; ++row) {
       bool known = AllWritten(src, from(matrix, row), copy.columns * size);
@@ -100,7 +103,6 @@ void RunNd2Nz(const UirNd2Nz& copy, int line) {
       }
     }
   }
-  instruction.EndTransfer(src, copy.matrices * copy.rows, false);
 }
 
 void RunLoad(const UirLoad& load, int line) {
@@ -108,9 +110,10 @@ void RunLoad(const UirLoad& load, int line) {
   bool global = load.src.memory == kUirGm;
   Instruction instruction(load.square ? "LoadDataWithTranspose" : "LoadData", global ? kUirMte2 : kUirMte1, line);
   bool operand = load.dst.memory == kUirL0a || load.dst.memory == kUirL0b;
-  instruction.Need(operand && (global || load.src.memory == kUirL1), "path",
-                   std::string("no load from ") + MemoryName(load.src.memory) + " to " + MemoryName(load.dst.memory));
-  instruction.Need(size <= 4, "dtype", std::string("not of ") + TypeName(load.dst.type));
+  instruction.Need(operand && (global || load.src.memory == kUirL1), "path", [&] {
+    return std::string("no load from ") + MemoryName(load.src.memory) + " to " + MemoryName(load.dst.memory);
+  });
+  instruction.Need(size <= 4, "dtype", [&] { return std::string("not of ") + TypeName(load.dst.type); });
   instruction.Need(!load.transpose || load.square || (size == 2 && !global), "dtype",
                    "ifTranspose is for elements of two bytes that come from L1");
   instruction.Need(load.backwards == 0, "mode", "the model knows no loads with falling addresses");
@@ -132,6 +135,14 @@ void RunLoad(const UirLoad& load, int line) {
     for (int64_t f = 0; f < square.fractals; ++f) dst.ranges.Add(to(i, f), kFractal);
   }
   if (instruction.faulty() || !instruction.Begin(kBlock)) return;
+  if (global) {
+    instruction.EndTransfer(src, load.repeat, false);
+  } else {
+    const PipeCost& cost = machine.device.pipes[kUirMte1];
+    double bytes = static_cast<double>(load.repeat * unit);
+    instruction.End(cost.bytes_per_cycle > 0 ? bytes / cost.bytes_per_cycle : 0, cost.start, load.repeat * unit);
+  }
+  if (!machine.values) return;
   for (int64_t i = 0; i < load.repeat; ++i) {
     uint8_t global_known[kFractal];
     const uint8_t* known = global ? global_known : src.known + from(i);
@@ -150,10 +161,6 @@ void RunLoad(const UirLoad& load, int line) {
       }
     }
   }
-  if (global) return instruction.EndTransfer(src, load.repeat, false);
-  const PipeCost& cost = machine.device.pipes[kUirMte1];
-  double bytes = static_cast<double>(load.repeat * unit);
-  instruction.End(cost.bytes_per_cycle > 0 ? bytes / cost.bytes_per_cycle : 0, cost.start, load.repeat * unit);
 }
 
 }  // namespace uir::ascendc

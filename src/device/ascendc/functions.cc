@@ -61,14 +61,15 @@ void RunFunction(const UirVector& vector, int line) {
   NeedApart(work, dst, &instruction);
   if (kept.apart) NeedApart(dst, src, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
+  Cost cost = machine.device.Of(vector.name, static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(vector.lanes.count), cost.start);
+  if (!machine.values) return;
   for (int64_t i = 0; i < vector.lanes.count; ++i) {
     bool known = AllKnown(src.known + i * size, size);
     StoreFloat(dst.data + i * size, type, kept.compute(LoadFloat(src.data + i * size, type)));
     SetKnown(dst.known + i * size, size, known);
   }
   SetKnown(work.known, static_cast<int64_t>(vector.work.bytes), false);
-  Cost cost = machine.device.Of(vector.name, static_cast<uint64_t>(size));
-  instruction.End(cost.slope * static_cast<double>(vector.lanes.count), cost.start);
 }
 
 void RunBroadcast(const UirBroadcast& broadcast, int line) {
@@ -95,6 +96,9 @@ void RunBroadcast(const UirBroadcast& broadcast, int line) {
   NeedApart(work, src, &instruction);
   NeedApart(work, dst, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
+  Cost cost = machine.device.Of("Brcb", static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(rows * columns), cost.start);
+  if (!machine.values) return;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       int64_t at = (axis == 0 ? j : i) * size, place = (i * columns + j) * size;
@@ -103,8 +107,6 @@ void RunBroadcast(const UirBroadcast& broadcast, int line) {
     }
   }
   SetKnown(work.known, static_cast<int64_t>(broadcast.work.bytes), false);
-  Cost cost = machine.device.Of("Brcb", static_cast<uint64_t>(size));
-  instruction.End(cost.slope * static_cast<double>(rows * columns), cost.start);
 }
 
 }  // namespace uir::ascendc

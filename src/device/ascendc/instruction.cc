@@ -26,11 +26,7 @@ int64_t Missed(GlobalShadow* shadow, size_t begin, size_t bytes) {
   size_t end = (begin + bytes - 1) / kSector + 1, missed = 0;
   uint64_t size = machine.device.l2_bytes;
   for (size_t at = begin / kSector; at < end;) {
-    size_t count = std::min<size_t>(64, end - at), fresh = count;
-    if (shadow->touched.HasAny(at, count)) {
-      fresh = 0;
-      for (size_t k = 0; k < count; ++k) fresh += shadow->touched.HasAll(at + k, 1) ? 0 : 1;
-    }
+    size_t count = std::min<size_t>(64, end - at), fresh = count - shadow->touched.Count(at, count);
     missed += fresh;
     if (fresh && machine.touched_bytes + fresh * kSector <= size) {
       shadow->touched.Insert(at, count);
@@ -59,7 +55,7 @@ Operand& Instruction::Add(const UirTensor& tensor, const char* role, bool write)
 
 void Instruction::Fault(const char* kind, const std::string& what, uint32_t memory) {
   faulty_ = true;
-  Report(FindingAt(kind, name_ + ": " + what, memory, pipe_, line_));
+  Report(FindingAt(kind, name() + ": " + what, memory, pipe_, line_));
 }
 
 void Instruction::NeedTensor(const UirTensor& tensor, const char* role) {
@@ -70,34 +66,26 @@ void Instruction::NeedTensor(const UirTensor& tensor, const char* role) {
 bool Instruction::PlaceLocal(Operand* operand, int64_t alignment) {
   const UirTensor& tensor = operand->tensor;
   LocalMemory& memory = machine.core->memory[tensor.memory];
-  std::string role = operand->role, where = MemoryName(tensor.memory);
-  if (!memory.data) {
-    Fault("no-memory", "the " + role + " lies in " + where + ", which this core does not have", tensor.memory);
+  auto fault = [&](const char* kind, const std::string& what) {
+    Fault(kind, std::string("the ") + operand->role + what, tensor.memory);
     return false;
-  }
+  };
+  auto where = [&] { return std::string(MemoryName(tensor.memory)); };
+  if (!memory.data) return fault("no-memory", " lies in " + where() + ", which this core does not have");
   if (tensor.address % static_cast<uint64_t>(alignment) != 0) {
-    Fault("misaligned",
-          "the " + role + " begins at byte " + Hex(tensor.address) + " of the " + where + "; " +
-              std::to_string(alignment) + " bytes of alignment are needed",
-          tensor.memory);
-    return false;
+    return fault("misaligned", " begins at byte " + Hex(tensor.address) + " of the " + where() + "; " +
+                                   std::to_string(alignment) + " bytes of alignment are needed");
   }
   int64_t end = operand->ranges.End(), begin = operand->ranges.Begin();
   if (begin < 0 || tensor.address + static_cast<uint64_t>(end) > memory.bytes) {
-    Fault("out-of-bounds",
-          "the " + role + " reaches byte " + std::to_string(static_cast<int64_t>(tensor.address) + end) + " of the " +
-              where + ", which has " + std::to_string(memory.bytes),
-          tensor.memory);
-    return false;
+    return fault("out-of-bounds", " reaches byte " + std::to_string(static_cast<int64_t>(tensor.address) + end) +
+                                      " of the " + where() + ", which has " + std::to_string(memory.bytes));
   }
   // A tensor owns the rest of its last block; one that begins behind its end is none.
   int64_t owned = static_cast<int64_t>((tensor.address + tensor.bytes + 31) / 32 * 32 - tensor.address);
   if (end > owned || tensor.bytes == 0) {
-    Fault("out-of-bounds",
-          "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
-              std::to_string(end) + " are touched",
-          tensor.memory);
-    return false;
+    return fault("out-of-bounds", " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
+                                      std::to_string(end) + " are touched");
   }
   operand->data = memory.data.get() + tensor.address;
   operand->known = memory.known.get() + tensor.address;
@@ -108,17 +96,16 @@ bool Instruction::PlaceGlobal(Operand* operand) {
   const UirTensor& tensor = operand->tensor;
   int64_t begin = operand->ranges.Begin(), end = operand->ranges.End();
   if (end == begin) return true;
-  std::string role = operand->role;
   engine::Allocation* allocation = nullptr;
-  std::string why = engine::WhyOutside(machine.parameters, tensor.address, begin, end, role, &allocation);
+  std::string why = engine::WhyOutside(machine.parameters, tensor.address, begin, end, operand->role, &allocation);
   if (!why.empty()) {
     Fault("out-of-bounds", why, kUirGm);
     return false;
   }
   if (tensor.bytes != ~uint64_t{0} && static_cast<uint64_t>(end) > tensor.bytes) {
     Fault("out-of-bounds",
-          "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
-              std::to_string(end) + " are touched",
+          std::string("the ") + operand->role + " is a tensor of " + std::to_string(tensor.bytes) +
+              " bytes, of which " + std::to_string(end) + " are touched",
           kUirGm);
     return false;
   }
@@ -137,7 +124,7 @@ bool Instruction::Place(Operand* operand, int64_t alignment) {
 }
 
 void Instruction::Judge(const Operand& operand) {
-  if (operand.ranges.list().empty()) return;
+  if (!machine.values || operand.ranges.list().empty()) return;
   Core& core = *machine.core;
   bool global = operand.tensor.memory == kUirGm;
   engine::PipeShadow* shadow = global ? &ShadowOf(operand.allocation)->race : &core.memory[operand.tensor.memory].race;
@@ -146,7 +133,7 @@ void Instruction::Judge(const Operand& operand) {
   if (!race) return;
   bool same_pipe = Epoch::Actor(race) == Epoch::Actor(epoch_);
   std::string what =
-      name_ + ": the " + operand.role + " in " + MemoryName(operand.tensor.memory) + " is " +
+      name() + ": the " + operand.role + " in " + MemoryName(operand.tensor.memory) + " is " +
       (operand.write ? "written" : "read") + " while line " + std::to_string(Epoch::Line(race)) +
       (same_pipe ? " on the same pipe may still run: PipeBarrier<PIPE_" + std::string(PipeName(pipe_)) + "> is missing"
                  : std::string(" on ") + PipeName(Epoch::Pipe(race)) + " is not ordered with it");

@@ -42,6 +42,11 @@ class Instruction {
   void Need(bool condition, const char* kind, const std::string& what) {
     if (!condition) Fault(kind, what);
   }
+  /*! \brief A fault unless the condition holds; `what` makes its text, which most instructions never need. */
+  template <typename Text>
+  auto Need(bool condition, const char* kind, const Text& what) -> decltype(static_cast<void>(what())) {
+    if (!condition) Fault(kind, what());
+  }
   bool faulty() const { return faulty_; }
 
   /*! \brief Judge the operands: `alignment` in bytes is of those in the core. Whether the instruction may go on. */
@@ -56,7 +61,7 @@ class Instruction {
   /*! \brief A fault where a tensor of which nothing is touched begins behind its end: to index it so is one. */
   void NeedTensor(const UirTensor& tensor, const char* role);
 
-  const std::string& name() const { return name_; }
+  std::string name() const { return name_; }
   uint32_t pipe() const { return pipe_; }
   int line() const { return line_; }
 
@@ -68,7 +73,7 @@ class Instruction {
   void Judge(const Operand& operand);
   double Start();
 
-  std::string name_;
+  const char* name_;
   uint32_t pipe_;
   int line_;
   bool faulty_{false};

@@ -32,17 +32,18 @@ void AddRun(Lanes* lanes, const Side* sides, int count, int64_t repeat, int64_t 
 }  // namespace
 
 void CheckRepeat(int64_t repeat, Instruction* instruction) {
-  instruction->Need(repeat >= 0 && repeat <= kMostRepeats, "repeat",
-                    "repeatTime is " + std::to_string(repeat) + "; 0 to 255 are possible");
+  if (repeat >= 0 && repeat <= kMostRepeats) return;
+  instruction->Fault("repeat", "repeatTime is " + std::to_string(repeat) + "; 0 to 255 are possible");
 }
 
 void CheckStride(const UirStride& stride, int64_t most_block, int64_t most_repeat, Instruction* instruction) {
-  instruction->Need(
-      stride.block >= 0 && stride.block <= most_block, "limit",
-      "a block stride is " + std::to_string(stride.block) + "; 0 to " + std::to_string(most_block) + " are possible");
-  instruction->Need(stride.repeat >= 0 && stride.repeat <= most_repeat, "limit",
-                    "a repeat stride is " + std::to_string(stride.repeat) + "; 0 to " + std::to_string(most_repeat) +
-                        " are possible");
+  auto check = [&](const char* name, int64_t given, int64_t most) {
+    if (given >= 0 && given <= most) return;
+    instruction->Fault("limit", std::string("a ") + name + " stride is " + std::to_string(given) + "; 0 to " +
+                                    std::to_string(most) + " are possible");
+  };
+  check("block", stride.block, most_block);
+  check("repeat", stride.repeat, most_repeat);
 }
 
 Mask MaskOf(const UirLanes& lanes, int64_t per_repeat, Instruction* instruction) {
@@ -93,8 +94,18 @@ Lanes LanesOf(const UirLanes& given, const Side* sides, int count, Instruction* 
   lanes.repeats = counts ? CeilDiv(left, lanes.per_repeat) : given.repeat;
   lanes.counted = lanes.repeats * lanes.per_repeat;
   int64_t step = kBlockBytes / widest;  // within so many lanes all sides are dense
+  if (!counts && mask.HasFirst(lanes.per_repeat)) {
+    // all lanes: repeats are dense as a whole where blocks follow each other on all sides
+    bool dense = true;
+    for (int side = 0; side < count; ++side) dense = dense && sides[side].stride.block == 1;
+    if (dense) step = lanes.per_repeat;
+  }
   for (int64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
     for (int64_t first = 0; first < lanes.per_repeat && left > 0; first += step) {
+      if (step == lanes.per_repeat) {
+        AddRun(&lanes, sides, count, repeat, 0, step);
+        continue;
+      }
       for (int64_t lane = first; lane < first + step && left > 0;) {
         if (!mask.Has(lane)) {
           ++lane;

@@ -49,6 +49,12 @@ Lanes LanesOf(const UirLanes& lanes, const Side* sides, int count, Instruction* 
 struct Mask {
   uint64_t bits[2];
   bool Has(int64_t lane) const { return bits[lane / 64] >> (lane % 64) & 1; }
+  /*! \brief Whether it has all of the first `count` lanes. */
+  bool HasFirst(int64_t count) const {
+    auto first = [](int64_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; };
+    const uint64_t low = first(count), high = count > 64 ? first(count - 64) : 0;
+    return (bits[0] & low) == low && (bits[1] & high) == high;
+  }
 };
 Mask MaskOf(const UirLanes& lanes, int64_t per_repeat, Instruction* instruction);
 /*! \brief Check the number of repeats. */

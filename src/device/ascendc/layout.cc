@@ -47,10 +47,11 @@ void RunBrcb(const UirBrcb& brcb, int line) {
   for (int64_t i = 0; i < brcb.repeat * 8; ++i) dst.ranges.Add(block(i / 8, i % 8), kBlockBytes);
   NeedApart(src, dst, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
+  Finish(&instruction, "Brcb", brcb.dst.type, brcb.repeat * kRepeatBytes / size);
+  if (!machine.values) return;
   for (int64_t i = 0; i < brcb.repeat * 8; ++i) {
     for (int64_t e = 0; e < kBlockBytes / size; ++e) Move(dst, block(i / 8, i % 8) + e * size, src, i * size, size);
   }
-  Finish(&instruction, "Brcb", brcb.dst.type, brcb.repeat * kRepeatBytes / size);
 }
 
 void RunGather(const UirGather& gather, int line) {
@@ -76,6 +77,8 @@ void RunGather(const UirGather& gather, int line) {
     dst.ranges.Add(run.at[0], run.count * size);
   }
   if (!instruction.Begin(kBlockBytes)) return;
+  Finish(&instruction, "Gather", gather.dst.type, lanes.counted);
+  if (!machine.values) return;
   for (const Run& run : lanes.runs) {
     if (!AllKnown(offsets.known + run.at[1], run.count * 4)) {
       instruction.Fault("unwritten", "gathers by offsets that nobody wrote", kUirUb);
@@ -99,7 +102,6 @@ void RunGather(const UirGather& gather, int line) {
       Move(dst, run.at[0] + e * size, src, int64_t{gather.base} + offset, size);
     }
   }
-  Finish(&instruction, "Gather", gather.dst.type, lanes.counted);
 }
 
 void RunTranspose(const UirTensor& to, const UirTensor& from, int line) {
@@ -111,6 +113,8 @@ void RunTranspose(const UirTensor& to, const UirTensor& from, int line) {
   dst.ranges.Add(0, 512);
   if (to.address != from.address) NeedApart(src, dst, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
+  Finish(&instruction, "Transpose", to.type, 256);
+  if (!machine.values) return;
   uint8_t data[512], known[512];
   std::memcpy(data, src.data, 512);
   std::memcpy(known, src.known, 512);
@@ -120,7 +124,6 @@ void RunTranspose(const UirTensor& to, const UirTensor& from, int line) {
       std::memcpy(dst.known + (i * 16 + j) * 2, known + (j * 16 + i) * 2, 2);
     }
   }
-  Finish(&instruction, "Transpose", to.type, 256);
 }
 
 void RunTransData(const UirTransData& trans, int line) {
@@ -172,6 +175,8 @@ void RunTransData(const UirTransData& trans, int line) {
     }
   }
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
+  Finish(&instruction, "TransDataTo5HD", type, trans.repeat * 16 * columns);
+  if (!machine.values) return;
   // All of a repeat is read before it is written.
   for (int64_t r = 0; r < trans.repeat; ++r) {
     uint8_t data[16 * 32], known[16 * 32];
@@ -186,7 +191,6 @@ void RunTransData(const UirTransData& trans, int line) {
       }
     }
   }
-  Finish(&instruction, "TransDataTo5HD", type, trans.repeat * 16 * columns);
 }
 
 }  // namespace uir::ascendc

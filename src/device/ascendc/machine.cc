@@ -15,6 +15,7 @@ void LocalMemory::Create(uint64_t size) {
   bytes = size;
   data.reset(new uint8_t[size]);
   known.reset(new uint8_t[size]);
+  if (!machine.values) return;
   std::memset(data.get(), 0xA5, size);
   std::memset(known.get(), 0, size);
   race = engine::PipeShadow(size);
@@ -46,6 +47,14 @@ void Report(Finding finding) { machine.findings->Add(std::move(finding)); }
 
 void Fail(Finding finding) {
   Report(std::move(finding));
+  machine.aborted = true;
+  SwitchFiber(&machine.core->fiber, &machine.scheduler);
+  __builtin_unreachable();
+}
+
+void NeedValues() {
+  machine.looked = true;
+  if (machine.values) return;
   machine.aborted = true;
   SwitchFiber(&machine.core->fiber, &machine.scheduler);
   __builtin_unreachable();

@@ -208,6 +208,10 @@ void RunReduce(const UirReduce& reduce, int line) {
                    "the source begins at byte " + std::to_string(reduce.src.address) +
                        " of the UB; 32 bytes of alignment are needed");
   if (instruction.faulty() || !instruction.Begin(1)) return;
+  std::string function = shape.of == Shape::kAll ? "Whole" + std::string(reduce.name) : std::string(reduce.name);
+  Cost cost = machine.device.Of(function, static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
+  if (!machine.values) return;
 
   Source source(lanes, src, reducer, size);
   if (!source.known()) instruction.Fault("unwritten", "reduces elements that nobody wrote", kUirUb);
@@ -237,9 +241,6 @@ void RunReduce(const UirReduce& reduce, int line) {
       }
     }
   }
-  std::string function = shape.of == Shape::kAll ? "Whole" + std::string(reduce.name) : std::string(reduce.name);
-  Cost cost = machine.device.Of(function, static_cast<uint64_t>(size));
-  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
 }  // namespace uir::ascendc

@@ -125,12 +125,6 @@ void RunVector(const UirVector& vector, int line) {
     CheckOverlap(vector, i, dst, *sources[i], sides[0], sides[i + 1], &instruction);
   }
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
-  for (const Run& run : lanes.runs) {
-    const uint8_t* a = vector.sources > 0 ? sources[0]->data + run.at[1] : nullptr;
-    const uint8_t* b = vector.sources > 1 ? sources[1]->data + run.at[2] : nullptr;
-    PropagateKnown(run, &dst, sources, known_sides, reads);
-    function.loop(dst.data + run.at[0], a, b, vector.scalar, run.count);
-  }
   int64_t widest = 0;
   for (int i = 0; i < count; ++i) widest = std::max(widest, sides[i].size);
   Cost cost = machine.device.Of(name, static_cast<uint64_t>(widest));
@@ -139,6 +133,13 @@ void RunVector(const UirVector& vector, int line) {
     if (own != machine.device.casts.end()) cost = own->second;
   }
   instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
+  if (!machine.values) return;
+  for (const Run& run : lanes.runs) {
+    const uint8_t* a = vector.sources > 0 ? sources[0]->data + run.at[1] : nullptr;
+    const uint8_t* b = vector.sources > 1 ? sources[1]->data + run.at[2] : nullptr;
+    PropagateKnown(run, &dst, sources, known_sides, reads);
+    function.loop(dst.data + run.at[0], a, b, vector.scalar, run.count);
+  }
 }
 
 }  // namespace uir::ascendc

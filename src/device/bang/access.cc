@@ -96,7 +96,7 @@ void ToLocal(const Access& access, uint32_t memory) {
 void ToGlobal(const Access& access) {
   uir::engine::Allocation* allocation = nullptr;
   std::string why = uir::engine::WhyOutside(machine.parameters, reinterpret_cast<uint64_t>(access.at), 0,
-                                            static_cast<int64_t>(access.bytes), Describe(access), &allocation);
+                                            static_cast<int64_t>(access.bytes), Describe(access).c_str(), &allocation);
   if (!why.empty()) Fail(FindingAt("out-of-bounds", why, kBangGdram, kBangScalar, access.line));
   auto offset = static_cast<size_t>(access.at - allocation->data);
   if (access.write) {
@@ -118,9 +118,10 @@ extern "C" {
 
 void uir_bang_access(const void* address, size_t bytes, int write, void* site) {
   if (!machine.core) return;  // the file's host half
+  if (machine.stacks.Owner(address) >= 0) return;
   uint32_t memory = machine.Where(address);
-  bool own = memory == kBangMemories && (machine.stacks.Owner(address) >= 0 || machine.constants.Holds(address));
-  if (own) return;
+  if (memory == kBangMemories && machine.constants.Holds(address)) return;
+  NeedValues();
   int line = uir::engine::LineOf(reinterpret_cast<uint64_t>(site)).kernel;
   CheckDeadline(line);
   Access access{static_cast<const uint8_t*>(address), bytes, write != 0, line > 0 ? line : 0};

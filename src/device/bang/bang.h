@@ -37,6 +37,9 @@ typedef struct {
   double max_seconds;
   /*! \brief Not 0: the result holds the timeline. */
   int32_t timeline;
+  //! \brief Not 0: as of `UirAscendcLaunch`, instructions take their time alone. A kernel whose scalar code reads or
+  //! writes memory runs whole all the same.
+  int32_t times_only;
 } UirBangLaunch;
 
 //! \brief Run one launch.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/bang/call.h"
 
-#include <map>
 #include <set>
+#include <string>
+#include <unordered_map>
 
 namespace uir::bang {
 
@@ -34,55 +35,70 @@ void CheckBytes(int64_t bytes, Instruction* instruction) {
                         std::to_string(machine.device.arch) + " needs");
 }
 
-/*! \brief The function of a name; names are looked up in all families once. */
-Handler HandlerOf(const std::string& name) {
-  static auto* known = new std::map<std::string, Handler>();
-  auto found = known->find(name);
-  if (found != known->end()) return found->second;
-  Handler handler = nullptr;
+/*! \brief What is known of a function by its name alone. */
+struct Named {
+  Handler handler{nullptr};
+  /*! \brief Conversions of bfloat16_t are older than arithmetic of it. */
+  bool converts{false};
+  /*! \brief What costs are listed by: the name without its form. */
+  std::string family;
+};
+
+Named NamedOf(const std::string& name) {
+  Named named;
   for (auto family :
        {ElementwiseOf, FillOf, ConversionHandlerOf, LayoutOf, MatmulOf, ReduceOf, SelectOf, ApproximateOf}) {
-    if (!handler) handler = family(name);
+    if (!named.handler) named.handler = family(name);
   }
-  (*known)[name] = handler;
-  return handler;
+  named.converts = name.find("bfloat16") != std::string::npos;
+  const std::string cycle = "cycle_";
+  named.family = name.rfind(cycle, 0) == 0 ? name.substr(cycle.size()) : name;
+  size_t scalar = named.family.rfind("_scalar");
+  if (scalar != std::string::npos) named.family.erase(scalar);
+  return named;
 }
 
-void CheckArchitecture(const UirBangCall& call, Instruction* instruction) {
+/*! \brief The same, of names looked up once. */
+const Named& Known(const std::string& name) {
+  static auto* known = new std::unordered_map<std::string, Named>();
+  auto found = known->find(name);
+  return found != known->end() ? found->second : known->emplace(name, NamedOf(name)).first->second;
+}
+
+void CheckArchitecture(const UirBangCall& call, const Named& named, Instruction* instruction) {
   int64_t arch = machine.device.arch;
-  std::string where = " on architecture " + std::to_string(arch);
-  instruction->Need(Has(call.name, arch), "arch", "there is no such function" + where);
-  // Conversions are older than arithmetic.
-  bool converts = std::string(call.name).find("bfloat16") != std::string::npos;
+  auto where = [&] { return " on architecture " + std::to_string(arch); };
+  instruction->Need(Has(call.name, arch), "arch", [&] { return "there is no such function" + where(); });
   for (int i = 0; i < call.operands; ++i) {
     const UirBangOperand& operand = call.operand[i];
-    instruction->Need(operand.type != kBangBfloat16 || arch >= kFirstBfloat16 || converts, "arch",
-                      "there is no arithmetic of bfloat16_t" + where);
+    instruction->Need(operand.type != kBangBfloat16 || arch >= kFirstBfloat16 || named.converts, "arch",
+                      [&] { return "there is no arithmetic of bfloat16_t" + where(); });
     if (operand.scalar || arch >= kFirstFree) continue;
     auto offset = static_cast<const uint8_t*>(operand.address) - machine.sections[kBangNram].begin;
-    instruction->Need(offset % 64 == 0, "misaligned", "operands begin at multiples of 64 bytes" + where);
+    instruction->Need(offset % 64 == 0, "misaligned",
+                      [&] { return "operands begin at multiples of 64 bytes" + where(); });
   }
 }
 
 double Run(const UirBangCall& call, int line) {
   if (!machine.core || machine.core->memory_core) return 0;  // a memory core has no vector unit
-  Instruction instruction(std::string("__bang_") + call.name, kBangCompute, line);
+  Instruction instruction("__bang_", call.name, kBangCompute, line);
   double value = 0;
-  Handler handler = HandlerOf(call.name);
-  if (!handler) {
+  const Named& named = Known(call.name);
+  if (!named.handler) {
     instruction.Fault("function", "the model does not have it");
     return 0;
   }
-  CheckArchitecture(call, &instruction);
+  CheckArchitecture(call, named, &instruction);
   if (instruction.faulty()) return 0;
-  handler({call, instruction, &value});
+  named.handler({call, instruction, &value, named.family});
   return value;
 }
 
 }  // namespace
 
 bool Given::Positive(int64_t count, const char* what) const {
-  instruction.Need(count > 0, "size", std::string(what) + " is " + std::to_string(count));
+  instruction.Need(count > 0, "size", [&] { return std::string(what) + " is " + std::to_string(count); });
   return count > 0;
 }
 
@@ -103,20 +119,13 @@ void Given::NeedApart(const Operand& target, const Operand& source, bool same) c
   const uint8_t *begin = source.data + source.ranges.Begin(), *end = source.data + source.ranges.End();
   if (target.data + target.ranges.End() <= begin || end <= target.data + target.ranges.Begin()) return;
   bool equal = target.data == source.data && target.ranges.End() == source.ranges.End();
-  instruction.Need(
-      same && equal, "overlap",
-      std::string("the target and the ") + source.role + " share bytes" + (same ? " without being the same" : ""));
+  instruction.Need(same && equal, "overlap", [&] {
+    return std::string("the target and the ") + source.role + " share bytes" + (same ? " without being the same" : "");
+  });
 }
 
 void Given::End(int64_t bytes) const {
   const Device& device = machine.device;
-  // The cost of a function's family: without its form.
-  std::string family = name();
-  for (const char* prefix : {"cycle_"}) {
-    if (family.rfind(prefix, 0) == 0) family.erase(0, std::string(prefix).size());
-  }
-  size_t scalar = family.rfind("_scalar");
-  if (scalar != std::string::npos) family.erase(scalar);
   double cycles = device.CyclesOf(family, bytes);
   instruction.End(cycles + (device.timed ? device.start : 0), 0, bytes);
 }
@@ -126,6 +135,9 @@ void Given::End(int64_t bytes) const {
 extern "C" {
 
 void uir_bang_call(const UirBangCall* call, int line) { uir::bang::Run(*call, line); }
-double uir_bang_value(const UirBangCall* call, int line) { return uir::bang::Run(*call, line); }
+double uir_bang_value(const UirBangCall* call, int line) {
+  if (uir::bang::machine.core && !uir::bang::machine.core->memory_core) uir::bang::NeedValues();
+  return uir::bang::Run(*call, line);
+}
 
 }  // extern "C"

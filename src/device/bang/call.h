@@ -14,6 +14,8 @@ struct Given {
   Instruction& instruction;
   /*! \brief What a function answers to scalar code. */
   double* value;
+  /*! \brief What its cost is listed by. */
+  const std::string& family;
 
   std::string name() const { return call.name; }
   const UirBangOperand& of(int i) const { return call.operand[i]; }

@@ -114,6 +114,8 @@ void RunConversion(const Given& given) {
   // Narrower numbers may take the place of wider ones, which are read first.
   if (conversion.apart || to > from || target.data != source.data) given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * std::max(from, to));
+  if (!machine.values) return;
   bool all = source.Knows(0, n * from);
   auto whole = UIR_BANG_FOR_MODE(Whole);
   auto half = UIR_BANG_FOR_MODE(Half);
@@ -135,7 +137,6 @@ void RunConversion(const Given& given) {
     if (!all) target.Learn(i * to, to, known);
   }
   if (all) target.Learn(0, n * to);
-  given.End(n * std::max(from, to));
 }
 
 #undef UIR_BANG_FOR_MODE

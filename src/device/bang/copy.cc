@@ -2,6 +2,7 @@
 // Copies between memories: which there are, what they take, and what they do.
 //
 // Ways, alignments and ranges are those of the tables at `__memcpy` in the vendor's header, for tp_322 and later.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -41,24 +42,26 @@ std::string WayName(const UirBangCopy& copy) {
 void CheckSegments(const char* side, const int64_t (&strides)[2], const int64_t (&segments)[2], const UirBangCopy& copy,
                    bool target, Instruction* instruction) {
   for (int i = 0; i < copy.dims - 1; ++i) {
-    std::string name = std::string(side) + (copy.dims > 2 ? std::to_string(i) : "");
-    instruction->Need(segments[i] >= 1 && segments[i] <= kMostSegments, "segments",
-                      std::to_string(segments[i] - 1) + " is no number of further segments: 0 to 65535 are possible");
+    auto name = [&] { return "the " + std::string(side) + (copy.dims > 2 ? std::to_string(i) : ""); };
+    instruction->Need(segments[i] >= 1 && segments[i] <= kMostSegments, "segments", [&] {
+      return std::to_string(segments[i] - 1) + " is no number of further segments: 0 to 65535 are possible";
+    });
     bool once = segments[i] == 1;
     // Segments that lie on each other lose what was written; reading the same bytes again is allowed without 3-D.
     if (target || copy.dims > 2) {
       int64_t distance = strides[i] < 0 ? -strides[i] : strides[i];
       bool zero = copy.dims > 2 && strides[i] == 0 && once;
-      instruction->Need(zero || once || distance >= copy.bytes, "stride",
-                        "the " + name + " of " + std::to_string(strides[i]) + " bytes is less than the segment's " +
-                            std::to_string(copy.bytes));
+      instruction->Need(zero || once || distance >= copy.bytes, "stride", [&] {
+        return name() + " of " + std::to_string(strides[i]) + " bytes is less than the segment's " +
+               std::to_string(copy.bytes);
+      });
     } else {
-      instruction->Need(strides[i] >= 0, "stride", "the " + name + " is " + std::to_string(strides[i]));
+      instruction->Need(strides[i] >= 0, "stride", [&] { return name() + " is " + std::to_string(strides[i]); });
     }
     if (target && copy.dst_memory == kBangWram) {
-      instruction->Need(
-          once || strides[i] % 8 == 0, "misaligned",
-          "the " + name + " of " + std::to_string(strides[i]) + " bytes is no multiple of 8, as WRAM needs");
+      instruction->Need(once || strides[i] % 8 == 0, "misaligned", [&] {
+        return name() + " of " + std::to_string(strides[i]) + " bytes is no multiple of 8, as WRAM needs";
+      });
     }
   }
 }
@@ -81,13 +84,14 @@ void CheckLimits(const UirBangCopy& copy, Instruction* instruction) {
     return instruction->Fault("path",
                               "there is no copy " + WayName(copy) + (strided ? " with strides" : " without strides"));
   }
-  instruction->Need(copy.bytes > 0, "size", std::to_string(copy.bytes) + " bytes are copied");
+  instruction->Need(copy.bytes > 0, "size", [&] { return std::to_string(copy.bytes) + " bytes are copied"; });
   bool within = copy.src_memory == kBangNram && copy.dst_memory == kBangNram;
   bool early = machine.device.arch < 300;
   int64_t unit = strided ? 1 : within && early ? 128 : 1;
-  instruction->Need(copy.bytes % unit == 0, "misaligned",
-                    std::to_string(copy.bytes) + " bytes are no multiple of " + std::to_string(unit) + ", as " +
-                        WayName(copy) + " needs");
+  instruction->Need(copy.bytes % unit == 0, "misaligned", [&] {
+    return std::to_string(copy.bytes) + " bytes are no multiple of " + std::to_string(unit) + ", as " + WayName(copy) +
+           " needs";
+  });
   if (copy.src_memory == kBangWram) CheckAddress("source", copy.src, kBangWram, 8, instruction);
   if (copy.dst_memory == kBangWram) CheckAddress("target", copy.dst, kBangWram, 8, instruction);
   if (within && !strided) {
@@ -101,13 +105,54 @@ void CheckLimits(const UirBangCopy& copy, Instruction* instruction) {
       between == (copy.cluster >= 0), "path",
       between ? "SRAM2SRAM needs the target's cluster" : "a cluster is given, which SRAM2SRAM alone takes");
   if (between && copy.cluster >= 0) {
-    instruction->Need(copy.cluster == 0, "path",
-                      "cluster " + std::to_string(copy.cluster) + ": a Union1 launch has no other cluster");
+    instruction->Need(copy.cluster == 0, "path", [&] {
+      return "cluster " + std::to_string(copy.cluster) + ": a Union1 launch has no other cluster";
+    });
   }
   CheckSegments("target's stride", copy.dst_stride, copy.dst_segments, copy, true, instruction);
   CheckSegments("source's stride", copy.src_stride, copy.src_segments, copy, false, instruction);
   instruction->Need(copy.dst_segments[0] * copy.dst_segments[1] == copy.src_segments[0] * copy.src_segments[1],
                     "segments", "source and target have different numbers of segments");
+}
+
+/*! \brief One side of a copy. */
+struct Side {
+  const int64_t (&strides)[2];
+  const int64_t (&segments)[2];
+  int64_t bytes;
+
+  /*! \brief Add all segments. */
+  void AddTo(Ranges* ranges) const {
+    for (int64_t outer = 0; outer < segments[1]; ++outer) {
+      for (int64_t i = 0; i < segments[0]; ++i) ranges->Add(outer * strides[1] + i * strides[0], bytes);
+    }
+  }
+  /*! \brief All bytes from the first segment's first to the last one's last. */
+  Range Hull() const {
+    int64_t first = 0, last = 0;
+    for (int i = 0; i < 2; ++i) {
+      int64_t reach = (segments[i] - 1) * strides[i];
+      first += std::min<int64_t>(reach, 0);
+      last += std::max<int64_t>(reach, 0);
+    }
+    return {first, last + bytes - first};
+  }
+};
+
+//! \brief Add the segments of both sides.
+//!
+//! On the chip, where nothing is to take effect, what lies between segments matters to overlaps alone.
+void AddSegments(const UirBangCopy& copy, Operand* source, Operand* target) {
+  const Side from{copy.src_stride, copy.src_segments, copy.bytes}, to{copy.dst_stride, copy.dst_segments, copy.bytes};
+  const Range read = from.Hull(), written = to.Hull();
+  const uint8_t *src = source->data + read.begin, *dst = target->data + written.begin;
+  const bool meet = copy.src_memory == copy.dst_memory && src < dst + written.bytes && dst < src + read.bytes;
+  const auto add = [&](const Side& side, const Range& hull, uint32_t memory, Ranges* ranges) {
+    if (machine.values || meet || memory == kBangGdram) return side.AddTo(ranges);
+    ranges->Add(hull.begin, hull.bytes);
+  };
+  add(from, read, copy.src_memory, &source->ranges);
+  add(to, written, copy.dst_memory, &target->ranges);
 }
 
 /*! \brief Where segment i of a side lies. */
@@ -172,7 +217,7 @@ bool IsMine(const UirBangCopy& copy, int line) {
 void RunCopy(const UirBangCopy& given, int line) {
   if (!IsMine(given, line)) return;
   UirBangCopy copy = given;
-  Instruction instruction(copy.name, PipeOf(copy), line);
+  Instruction instruction("", copy.name, PipeOf(copy), line);
   Pipes& pipes = machine.core->pipes;
   if (!copy.asynchronous) {
     for (uint32_t pipe = 1; pipe < kBangPipes; ++pipe) pipes.Acquire(Pipes::kScalar, pipes.Publish(pipe));
@@ -184,13 +229,10 @@ void RunCopy(const UirBangCopy& given, int line) {
   Operand& source = instruction.Reads(copy.src, copy.src_memory, "source");
   Operand& target = instruction.Writes(copy.dst, copy.dst_memory, "target");
   int64_t segments = copy.dst_segments[0] * copy.dst_segments[1];
-  for (int64_t i = 0; i < segments; ++i) {
-    source.ranges.Add(At(copy.src_stride, copy.src_segments, i), copy.bytes);
-    target.ranges.Add(At(copy.dst_stride, copy.dst_segments, i), copy.bytes);
-  }
+  AddSegments(copy, &source, &target);
   CheckOverlap(copy, source, target, &instruction);
   if (instruction.faulty() || !instruction.Begin()) return;
-  Move(copy, source, target, segments, &instruction);
+  if (machine.values) Move(copy, source, target, segments, &instruction);
   ++machine.counters["copies"];
   if (copy.src_memory == kBangGdram) machine.counters["gdram_bytes_read"] += segments * copy.bytes;
   if (copy.dst_memory == kBangGdram) machine.counters["gdram_bytes_written"] += segments * copy.bytes;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "device/bang/call.h"
 #include "device/bang/lanes.h"
@@ -99,7 +100,7 @@ const std::map<std::string, std::string>& Aliases() {
 }
 
 /*! \brief The function of a name in any of its forms; null where there is none. */
-const Function* FunctionOf(std::string name) {
+const Function* Find(std::string name) {
   const std::string cycle = "cycle_", scalar = "_scalar";
   auto look = [&]() -> const Function* {
     auto alias = Aliases().find(name);
@@ -113,6 +114,13 @@ const Function* FunctionOf(std::string name) {
     name.erase(name.size() - scalar.size());
   }
   return look();
+}
+
+/*! \brief The same, of names looked up once. */
+const Function* FunctionOf(const std::string& name) {
+  static auto* known = new std::unordered_map<std::string, const Function*>();
+  auto found = known->find(name);
+  return found != known->end() ? found->second : known->emplace(name, Find(name)).first->second;
 }
 
 /*! \brief A source as a stream of numbers: a vector, one that repeats, or a scalar. */
@@ -196,6 +204,8 @@ void RunElementwise(const Given& given) {
   given.NeedApart(target, a, function.in_place != InPlace::kNone);
   if (b) given.NeedApart(target, *b, !cycle && function.in_place == InPlace::kAny);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values) return;
   Stream streams[] = {{given.of(1), &a, n}, {second, b, period}};
   Learn(target, streams, function.operands, n, size);
   if (given.name() == "div") CheckDivisor(given, streams[1], n);
@@ -214,7 +224,6 @@ void RunElementwise(const Given& given) {
       StoreInteger(size, target.data + at * size, function.bits(streams[0].Integer(at), other));
     }
   }
-  given.End(n * size);
 }
 
 /*! \brief Architectures below round each of the two operations (they have two units in a row, no fused one). */
@@ -263,6 +272,8 @@ void RunFusion(const Given& given) {
     if (placed[i]) given.NeedApart(target, *placed[i], i == 0);
   }
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values) return;
   Stream streams[] = {{given.of(1), placed[0], n}, {given.of(2), placed[1], period}, {given.of(3), placed[2], period}};
   Learn(target, streams, 3, n, size);
   uint32_t type = given.of(0).type;
@@ -278,7 +289,6 @@ void RunFusion(const Given& given) {
     }
     StoreReal(type, target.data + at * size, x, count);
   }
-  given.End(n * size);
 }
 
 }  // namespace

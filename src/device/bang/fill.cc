@@ -30,6 +30,8 @@ void RunFill(const Given& given) {
     target.ranges.Add(i % times[0] * stride[0] + i / times[0] * stride[1], n * size);
   }
   if (!given.instruction.Begin()) return;
+  given.End(times[0] * times[1] * n * size);
+  if (!machine.values) return;
   uint8_t bytes[4] = {0, 0, 0, 0};
   if (IsFloating(value.type)) {
     auto real = static_cast<float>(value.real);
@@ -43,7 +45,6 @@ void RunFill(const Given& given) {
     }
     target.Learn(range.begin, range.bytes);
   }
-  given.End(times[0] * times[1] * n * size);
 }
 
 }  // namespace

@@ -49,15 +49,14 @@ Operand& Instruction::Add(const void* address, uint32_t memory, const char* role
 
 void Instruction::Fault(const char* kind, const std::string& what, uint32_t memory) {
   faulty_ = true;
-  Report(FindingAt(kind, name_ + ": " + what, memory, pipe_, line_));
+  Report(FindingAt(kind, name() + ": " + what, memory, pipe_, line_));
 }
 
 bool Instruction::PlaceLocal(Operand* operand, const engine::Section& section) {
-  std::string where = MemoryName(operand->memory), role = operand->role;
   LocalMemory* memory = machine.MemoryOf(operand->memory);
   if (!memory) {
     Fault("no-memory",
-          "the " + role + " lies in " + where +
+          std::string("the ") + operand->role + " lies in " + MemoryName(operand->memory) +
               (machine.core->memory_core ? ", which a memory core does not have"
                                          : ", which a Block launch does not have: it needs Union1"),
           operand->memory);
@@ -67,8 +66,9 @@ bool Instruction::PlaceLocal(Operand* operand, const engine::Section& section) {
   int64_t begin = first + operand->ranges.Begin(), end = first + operand->ranges.End();
   if (begin < 0 || end > static_cast<int64_t>(section.bytes)) {
     Fault("out-of-bounds",
-          "the " + role + " covers bytes " + std::to_string(begin) + " to " + std::to_string(end) + " of the " + where +
-              ", of which the text declares " + std::to_string(section.bytes),
+          std::string("the ") + operand->role + " covers bytes " + std::to_string(begin) + " to " +
+              std::to_string(end) + " of the " + MemoryName(operand->memory) + ", of which the text declares " +
+              std::to_string(section.bytes),
           operand->memory);
     return false;
   }
@@ -115,13 +115,13 @@ bool Instruction::Place(Operand* operand) {
 }
 
 void Instruction::Judge(const Operand& operand) {
-  if (operand.ranges.list().empty()) return;
+  if (!machine.values || operand.ranges.list().empty()) return;
   const Pipes& pipes = machine.core->pipes;
   uint64_t race = engine::NoteAccess(operand.shadow, pipes, epoch_, operand.base, operand.ranges, operand.write);
   if (!race) return;
   bool other_core = Epoch::Core(race) != pipes.core();
   const Core& other = *machine.cores[Epoch::Core(race)];
-  std::string what = name_ + ": the " + operand.role + " in " + MemoryName(operand.memory) + " is " +
+  std::string what = name() + ": the " + operand.role + " in " + MemoryName(operand.memory) + " is " +
                      (operand.write ? "written" : "read") + " while line " + std::to_string(Epoch::Line(race));
   if (other_core) {
     what += " of " + other.Name() + (other.group == machine.core->group ? "" : " of another cluster") +
@@ -170,7 +170,7 @@ void Instruction::Occupy(double start, double busy, double next, double end, int
   ++use.instructions;
   use.bytes += bytes;
   if (machine.timeline) {
-    machine.moments.push_back({core.pipes.core(), pipe_, name_, line_, machine.end + start, machine.end + end});
+    machine.moments.push_back({core.pipes.core(), pipe_, name(), line_, machine.end + start, machine.end + end});
   }
 }
 

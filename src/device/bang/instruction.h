@@ -37,7 +37,9 @@ struct Operand {
 /*! \brief One instruction on its way. */
 class Instruction {
  public:
-  Instruction(std::string name, uint32_t pipe, int line) : name_(std::move(name)), pipe_(pipe), line_(line) {
+  /*! \brief `prefix` and `name` together are how the text calls it. */
+  Instruction(const char* prefix, const char* name, uint32_t pipe, int line)
+      : prefix_(prefix), name_(name), pipe_(pipe), line_(line) {
     operands_.reserve(8);
   }
 
@@ -51,6 +53,11 @@ class Instruction {
   void Need(bool condition, const char* kind, const std::string& what) {
     if (!condition) Fault(kind, what);
   }
+  /*! \brief A fault unless the condition holds; `what` makes its text, which most instructions never need. */
+  template <typename Text>
+  auto Need(bool condition, const char* kind, const Text& what) -> decltype(static_cast<void>(what())) {
+    if (!condition) Fault(kind, what());
+  }
   bool faulty() const { return faulty_; }
 
   /*! \brief Judge the operands. Whether the instruction may go on. */
@@ -60,7 +67,7 @@ class Instruction {
   /*! \brief Count the time of a transfer with global memory, of so many segments. */
   void EndTransfer(const Operand& global, int64_t rows);
 
-  const std::string& name() const { return name_; }
+  std::string name() const { return std::string(prefix_) + name_; }
   uint32_t pipe() const { return pipe_; }
   int line() const { return line_; }
 
@@ -73,7 +80,8 @@ class Instruction {
   double Start();
   void Occupy(double start, double busy, double next, double end, int64_t bytes);
 
-  std::string name_;
+  const char* prefix_;
+  const char* name_;
   uint32_t pipe_;
   int line_;
   bool faulty_{false};

@@ -4,6 +4,7 @@
 
 #include "device/bang/bang.h"
 #include "device/bang/machine.h"
+#include "device/engine/kept_times.h"
 #include "device/engine/launch_lock.h"
 
 namespace uir::bang {
@@ -74,7 +75,7 @@ std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
 
 /*! \brief Leave nothing of the launch before. */
 void Reset(const UirBangLaunch& launch) {
-  machine.ResetLaunch(launch.kernel, launch.max_findings);
+  machine.ResetLaunch(launch.kernel, launch.max_findings, launch.times_only == 0);
   machine.device = Device();
   machine.cores.clear();
   machine.clusters.clear();
@@ -85,7 +86,7 @@ void Reset(const UirBangLaunch& launch) {
   machine.use.clear();
 }
 
-std::string Run(const UirBangLaunch& launch) {
+std::string RunKernels(const UirBangLaunch& launch) {
   if (!CheckCapacity()) return "";
   if (launch.units == 0) {
     // Its parameters are the queue, then those of the kernel.
@@ -101,6 +102,25 @@ std::string Run(const UirBangLaunch& launch) {
   return error;
 }
 
+/*! \brief Run the launch; what went wrong, or empty. */
+std::string Run(const UirBangLaunch& launch) {
+  Reset(launch);
+  engine::Arguments arguments;
+  std::string error = Prepare(launch, &arguments);
+  if (error.empty()) error = RunKernels(launch);
+  arguments.Return();
+  return error;
+}
+
+/*! \brief By what the launch's times are kept; empty where they are not. */
+std::string TimesKeyOf(const UirBangLaunch& launch) {
+  if (!launch.times_only || launch.timeline || launch.units == 0) return "";
+  auto text = [](const char* given) { return std::string(given ? given : ""); };
+  const std::vector<std::string> facts = {text(launch.library), text(launch.kernel), text(launch.device),
+                                          std::to_string(launch.groups), std::to_string(launch.units)};
+  return engine::TimesKey(facts, launch.args, launch.num_args);
+}
+
 }  // namespace
 }  // namespace uir::bang
 
@@ -108,15 +128,28 @@ extern "C" {
 
 int uir_bang_launch(const UirBangLaunch* launch, char** result) {
   using namespace uir::bang;
+  using namespace uir::engine;
   std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
-  Reset(*launch);
   auto begin = std::chrono::steady_clock::now();
-  uir::engine::Arguments arguments;
-  std::string error = Prepare(*launch, &arguments);
-  if (error.empty()) error = Run(*launch);
-  arguments.Return();
-  std::string json = machine.Answer(error, begin, ModelledJson());
+  UirBangLaunch request = *launch;
+  const std::string key = TimesKeyOf(request);
+  const KeptTimes* kept = key.empty() ? nullptr : FindTimes(key);
+  std::string error, modelled;
+  if (kept) {
+    Reset(request);
+    machine.counters = kept->counters;
+    modelled = kept->modelled;
+  } else {
+    error = Run(request);
+    if (machine.looked && !machine.values) {
+      request.times_only = 0;
+      error = Run(request);
+    }
+    modelled = ModelledJson();
+  }
+  std::string json = machine.Answer(error, begin, modelled);
   bool found = !machine.findings->empty();
+  if (!key.empty() && !kept && !machine.values && error.empty() && !found) KeepTimes(key, {modelled, machine.counters});
   machine.cores.clear();
   machine.clusters.clear();
   machine.global.clear();

@@ -24,8 +24,9 @@ void RunMove(const Given& given) {
   Operand& target = given.Target(bytes);
   given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
-  Place(source, target, 0, 0, bytes);
   given.End(bytes);
+  if (!machine.values) return;
+  Place(source, target, 0, 0, bytes);
 }
 
 void RunTranspose(const Given& given) {
@@ -35,12 +36,13 @@ void RunTranspose(const Given& given) {
   Operand& target = given.Target(height * width * size);
   given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(height * width * size);
+  if (!machine.values) return;
   for (int64_t i = 0; i < height; ++i) {
     for (int64_t j = 0; j < width; ++j) {
       Place(source, target, (i * width + j) * size, (j * height + i) * size, size);
     }
   }
-  given.End(height * width * size);
 }
 
 /*! \brief [n][h][w][c] to [64][n / 64][h][w][c]: filter i of part p is filter i * 64 + p. */
@@ -56,9 +58,10 @@ void RunReshapeFilter(const Given& given) {
   Operand& target = given.Target(n * filter);
   given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * filter);
+  if (!machine.values) return;
   int64_t each = n / kParts;
   for (int64_t i = 0; i < n; ++i) Place(source, target, i * filter, (i % kParts * each + i / kParts) * filter, filter);
-  given.End(n * filter);
 }
 
 }  // namespace

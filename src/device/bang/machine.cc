@@ -15,6 +15,7 @@ void LocalMemory::Create(const engine::Section& of) {
   section = of;
   if (!section.bytes) return;
   known.reset(new uint8_t[section.bytes]);
+  if (!machine.values) return;
   std::memset(known.get(), 0, section.bytes);
   std::memset(section.begin, 0xA5, section.bytes);
   race = engine::PipeShadow(section.bytes);
@@ -25,7 +26,7 @@ void LocalMemory::Enter() {
 }
 
 void LocalMemory::Leave() {
-  if (!section.bytes) return;
+  if (!section.bytes || !machine.values) return;
   if (!aside) aside.reset(new uint8_t[section.bytes]);
   std::memcpy(aside.get(), section.begin, section.bytes);
 }
@@ -78,6 +79,14 @@ void Report(Finding finding) { machine.findings->Add(std::move(finding)); }
 
 void Fail(Finding finding) {
   Report(std::move(finding));
+  machine.aborted = true;
+  SwitchFiber(&machine.core->fiber, &machine.scheduler);
+  __builtin_unreachable();
+}
+
+void NeedValues() {
+  machine.looked = true;
+  if (machine.values) return;
   machine.aborted = true;
   SwitchFiber(&machine.core->fiber, &machine.scheduler);
   __builtin_unreachable();

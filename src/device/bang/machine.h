@@ -126,6 +126,8 @@ void Report(engine::Finding finding);
 void SetOther(engine::Finding* finding, uint64_t epoch);
 /*! \brief Report and end the launch: the running core never goes on. */
 [[noreturn]] void Fail(engine::Finding finding);
+/*! \brief Scalar code is about to access memory: a launch of times alone ends here, to run anew with values. */
+void NeedValues();
 /*! \brief End a launch that takes too long; asked for by all that a kernel can do without end. */
 void CheckDeadline(int line);
 

@@ -38,6 +38,12 @@ void RunMatmul(const Given& given) {
   Operand& target = given.Target(m * n * size);
   given.NeedApart(target, left, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  const Device& device = machine.device;
+  double rate = given.of(1).type == kBangFloat ? device.matmul_float : device.matmul_half;
+  double cycles = rate > 0 ? 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / rate : 0;
+  machine.counters["matmul_operations"] += 2 * m * n * k;
+  given.instruction.End(cycles + (device.timed ? device.start : 0), 0, m * n * size);
+  if (!machine.values) return;
   int64_t part = WramPart(), each = n / kWramRanges;
   bool known = left.Knows(0, m * k * left_size);
   for (const Range& range : right.ranges.list()) known = known && right.Knows(range.begin, range.bytes);
@@ -61,11 +67,6 @@ void RunMatmul(const Given& given) {
     StoreReal(given.of(0).type, target.data + i * n * size, row.data(), n);
   }
   target.Learn(0, m * n * size);
-  const Device& device = machine.device;
-  double rate = given.of(1).type == kBangFloat ? device.matmul_float : device.matmul_half;
-  double cycles = rate > 0 ? 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / rate : 0;
-  machine.counters["matmul_operations"] += 2 * m * n * k;
-  given.instruction.End(cycles + (device.timed ? device.start : 0), 0, m * n * size);
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ void RunPool(const Given& given) {
   Operand& target = given.Target(rows * columns * channel * size);
   given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(rows * columns * kernel_height * kernel_width * channel * size);
+  if (!machine.values) return;
   bool known = source.Knows(0, height * width * channel * size);
   std::vector<float> values(static_cast<size_t>(height * width * channel));
   LoadReal(type, source.data, values.data(), height * width * channel);
@@ -75,7 +77,6 @@ void RunPool(const Given& given) {
     StoreReal(type, target.data + at * size, &result, 1);
     target.Learn(at * size, size, all_known);
   }
-  given.End(rows * columns * kernel_height * kernel_width * channel * size);
 }
 
 /*! \brief The sum of each 128 bytes, at their beginning; other elements stay as they are. */
@@ -87,6 +88,8 @@ void RunReduceSum(const Given& given) {
   for (int64_t at = 0; at < n; at += group) target.ranges.Add(at * size, size);
   if (target.data != source.data) given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values) return;
   for (int64_t at = 0; at < n; at += group) {
     int64_t count = std::min(group, n - at);
     float values[64];
@@ -98,7 +101,6 @@ void RunReduceSum(const Given& given) {
     StoreReal(given.of(0).type, target.data + at * size, &result, 1);
     target.Learn(at * size, size, known);
   }
-  given.End(n * size);
 }
 
 bool NeedKnown(const Given& given, const Operand& source, int64_t bytes) {
@@ -111,11 +113,12 @@ void RunSum(const Given& given) {
   int64_t n = given.number(0), size = given.size(0);
   if (!given.Positive(n, "the count")) return;
   Operand& source = given.Source(0, "source", n * size);
-  if (!given.instruction.Begin() || !NeedKnown(given, source, n * size)) return;
+  if (!given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values || !NeedKnown(given, source, n * size)) return;
   std::vector<float> values(static_cast<size_t>(n));
   LoadReal(given.of(0).type, source.data, values.data(), n);
   for (float value : values) *given.value += value;
-  given.End(n * size);
 }
 
 /*! \brief The largest or smallest value and, behind it, the place of its first. */
@@ -126,7 +129,9 @@ void RunArg(const Given& given) {
   Operand& source = given.Source(1, "source", n * size);
   Operand& target = given.Target(size + 4);
   if (target.data != source.data) given.NeedApart(target, source, false);
-  if (given.instruction.faulty() || !given.instruction.Begin() || !NeedKnown(given, source, n * size)) return;
+  if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values || !NeedKnown(given, source, n * size)) return;
   std::vector<float> values(static_cast<size_t>(n));
   LoadReal(given.of(0).type, source.data, values.data(), n);
   size_t best = 0;
@@ -138,7 +143,6 @@ void RunArg(const Given& given) {
   StoreReal(given.of(0).type, target.data, &value, 1);
   StoreInteger(4, target.data + size, static_cast<int64_t>(best));
   target.Learn(0, size + 4);
-  given.End(n * size);
 }
 
 }  // namespace

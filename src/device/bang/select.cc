@@ -40,11 +40,12 @@ void RunMaskMove(const Given& given) {
   Operand& target = given.Target(n * size);
   given.NeedApart(target, source, true);
   given.NeedApart(target, mask, false);
-  if (given.instruction.faulty() || !given.instruction.Begin() || !NeedKnown(given, mask)) return;
+  if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values || !NeedKnown(given, mask)) return;
   for (int64_t i = 0; i < count; ++i) {
     if (Bit(mask, i)) Take(source, target, i * unit, i * unit, unit);
   }
-  given.End(n * size);
 }
 
 /*! \brief `collect` and `filter`: the elements whose mask is not zero, side by side; `filter` answers their number. */
@@ -56,7 +57,9 @@ void RunCollect(const Given& given) {
   Operand& target = given.Target(n * size);
   given.NeedApart(target, source, true);
   given.NeedApart(target, mask, false);
-  if (given.instruction.faulty() || !given.instruction.Begin() || !NeedKnown(given, mask)) return;
+  if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values || !NeedKnown(given, mask)) return;
   int64_t taken = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (At(given.of(2).type, mask, i) == 0) continue;
@@ -66,7 +69,6 @@ void RunCollect(const Given& given) {
   // What lies behind them holds nothing to rely on.
   target.Learn(taken * size, (n - taken) * size, false);
   *given.value = static_cast<double>(taken);
-  given.End(n * size);
 }
 
 void RunCount(const Given& given) {
@@ -74,12 +76,13 @@ void RunCount(const Given& given) {
   if (!given.Positive(n, "the count")) return;
   Operand& source = given.Source(1, "source", n * size);
   Operand& target = given.Target(4);
-  if (!given.instruction.Begin() || !NeedKnown(given, source)) return;
+  if (!given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values || !NeedKnown(given, source)) return;
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) count += At(given.of(1).type, source, i) != 0;
   StoreInteger(4, target.data, count);
   target.Learn(0, 4);
-  given.End(n * size);
 }
 
 bool Compare(const std::string& how, float a, float b) {
@@ -102,6 +105,8 @@ void RunBitCompare(const Given& given) {
   if (target.data != a.data) given.NeedApart(target, a, false);
   given.NeedApart(target, b, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  given.End(n * size);
+  if (!machine.values) return;
   for (int64_t i = 0; i < n; i += 8) {
     uint8_t bits = 0;
     bool known = a.Knows(i * size, 8 * size) && b.Knows(i * size, 8 * size);
@@ -112,7 +117,6 @@ void RunBitCompare(const Given& given) {
     target.data[i / 8] = bits;
     target.Learn(i / 8, 1, known);
   }
-  given.End(n * size);
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ class ByteSet {
     bits_.reset(static_cast<uint64_t*>(std::calloc(words_, sizeof(uint64_t))));
   }
 
+  /*! \brief Whether it has no size yet. */
+  bool empty() const { return words_ == 0; }
+
   void Clear() {
     if (bits_) std::memset(bits_.get(), 0, words_ * sizeof(uint64_t));
   }
@@ -31,6 +34,11 @@ class ByteSet {
 
   /*! \brief Whether any byte of [offset, offset + count) is a member; count is at most 64. */
   bool HasAny(size_t offset, size_t count) const { return (Window(offset) & Mask(count)) != 0; }
+
+  /*! \brief How many bytes of [offset, offset + count) are members; count is at most 64. */
+  size_t Count(size_t offset, size_t count) const {
+    return static_cast<size_t>(__builtin_popcountll(Window(offset) & Mask(count)));
+  }
 
   void Insert(size_t offset, size_t count) {
     if (offset % 64 + count <= 64) {

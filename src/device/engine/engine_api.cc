@@ -34,6 +34,19 @@ int uir_simt_mark_written(void* address, size_t bytes) {
   return 0;
 }
 
+int uir_simt_set_stand_in(void* address, size_t bytes, int stands_in) {
+  Allocation* allocation = Memory::Global().Holding(address, bytes);
+  if (!allocation) return 1;
+  allocation->SetStandIn(static_cast<size_t>(static_cast<uint8_t*>(address) - allocation->data), bytes, stands_in != 0);
+  return 0;
+}
+
+int uir_simt_stands_in(const void* address, size_t bytes) {
+  Allocation* allocation = Memory::Global().Holding(address, bytes);
+  if (!allocation) return 0;
+  return allocation->StandsIn(static_cast<size_t>(static_cast<const uint8_t*>(address) - allocation->data), bytes);
+}
+
 int64_t uir_simt_first_unwritten(const void* address, size_t bytes) {
   Allocation* allocation = Memory::Global().Holding(address, bytes);
   if (!allocation) return -1;

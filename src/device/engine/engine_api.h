@@ -50,6 +50,14 @@ UIR_SIMT_API int uir_simt_copy(void* to, const void* from, size_t bytes);
 /*! \brief Say that the host wrote the bytes. \return 0, or 1 when the range leaves its allocation. */
 UIR_SIMT_API int uir_simt_mark_written(void* address, size_t bytes);
 
+//! \brief Say whether bytes stand for values that nobody computed, as what a launch of times alone leaves does. Copies
+//! within the engine carry it on; what the host copies there is no stand-in.
+//! \return 0, or 1 when the range leaves its allocation.
+UIR_SIMT_API int uir_simt_set_stand_in(void* address, size_t bytes, int stands_in);
+
+/*! \brief 1 when any byte of the range is such a stand-in, else 0. */
+UIR_SIMT_API int uir_simt_stands_in(const void* address, size_t bytes);
+
 /*! \brief Offset of the first byte of the range that nothing wrote, or -1 when all are written (or not of the engine).
  */
 UIR_SIMT_API int64_t uir_simt_first_unwritten(const void* address, size_t bytes);

@@ -4,13 +4,13 @@
 namespace uir::engine {
 
 std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t address, int64_t begin, int64_t end,
-                       const std::string& role, Allocation** allocation) {
+                       const char* role, Allocation** allocation) {
   uint64_t first = address + static_cast<uint64_t>(begin), bytes = static_cast<uint64_t>(end - begin);
   auto* at = reinterpret_cast<uint8_t*>(first);
   *allocation = Memory::Global().Find(at);
   if (!*allocation || !(*allocation)->Holds(at, bytes)) {
     std::string label = *allocation && !(*allocation)->label.empty() ? " near " + (*allocation)->label : "";
-    return "the " + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label;
+    return std::string("the ") + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label;
   }
   if (parameters.empty()) return "";
   const ParameterRange* nearest = nullptr;
@@ -21,7 +21,7 @@ std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t a
   std::string of =
       nearest ? " of `" + nearest->name + "`, which has " + std::to_string(nearest->end - nearest->begin) : "";
   int64_t from = nearest ? static_cast<int64_t>(first - nearest->begin) : 0;
-  return "the " + role + " covers bytes " + std::to_string(from) + " to " +
+  return std::string("the ") + role + " covers bytes " + std::to_string(from) + " to " +
          std::to_string(from + static_cast<int64_t>(bytes)) + of;
 }
 

@@ -18,7 +18,7 @@ namespace uir::engine {
 //! \param role what findings call the operand.
 //! \param allocation receives the allocation that holds it.
 std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t address, int64_t begin, int64_t end,
-                       const std::string& role, Allocation** allocation);
+                       const char* role, Allocation** allocation);
 
 /*! \brief Note that an instruction accesses ranges from `base` on; an epoch that it races with, or 0. */
 uint64_t NoteAccess(PipeShadow* shadow, const Pipes& pipes, uint64_t epoch, uint64_t base, const Ranges& ranges,

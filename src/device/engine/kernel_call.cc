@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "device/engine/kept_times.h"
 #include "device/engine/memory.h"
 
 namespace uir::engine {
@@ -70,6 +71,7 @@ void UnloadModule(const std::string& path) {
   if (stat(path.c_str(), &file) != 0) return;
   auto known = Loaded().find({file.st_dev, file.st_ino});
   if (known == Loaded().end()) return;
+  ForgetTimes();
   dlclose(known->second.handle);
   Loaded().erase(known);
 }

@@ -14,9 +14,11 @@ constexpr uint32_t kCallsBetweenLooks = 4096;
 
 }  // namespace
 
-void LaunchState::ResetLaunch(const char* name, int32_t max_findings) {
+void LaunchState::ResetLaunch(const char* name, int32_t max_findings, bool with_values) {
   kernel_name = name ? name : "";
   aborted = false;
+  values = with_values;
+  looked = false;
   memory_bytes = 0;
   findings.reset(new Findings(max_findings > 0 ? static_cast<size_t>(max_findings) : kMostFindings));
   counters.clear();
@@ -53,7 +55,7 @@ std::string LaunchState::Answer(const std::string& error, Clock::time_point begi
     auto line = [](uint64_t site) { return site ? static_cast<int64_t>(site) : -1; };
     list.push_back(FindingJson(finding, kernel_name, {line(finding.site), -1, line(finding.other_site)}));
   }
-  return ResultJson(error, kernel_name, seconds, list, counters, modelled);
+  return ResultJson(error, kernel_name, seconds, {values, looked}, list, counters, modelled);
 }
 
 }  // namespace uir::engine

@@ -28,6 +28,10 @@ struct LaunchState {
   FiberContext scheduler;
   FiberStacks stacks;
   bool aborted{false};
+  /*! \brief Whether instructions take effect; else they take their time alone, until scalar code looks at memory. */
+  bool values{true};
+  /*! \brief Scalar code did. A launch without values has ended there, and is to run anew with them. */
+  bool looked{false};
 
   double memory_bytes{0};  // moved to and from global memory
   std::unique_ptr<Findings> findings;
@@ -36,7 +40,7 @@ struct LaunchState {
   std::vector<Moment> moments;
 
   /*! \brief Leave nothing of the launch before; at most 16 findings where the launch says nothing else. */
-  void ResetLaunch(const char* name, int32_t max_findings);
+  void ResetLaunch(const char* name, int32_t max_findings, bool with_values);
   /*! \brief Find the kernel of that name in a library; what went wrong, or empty. */
   std::string FindKernel(const char* library);
   /*! \brief Give the launch the arguments that were added; it ends when it has run for `max_seconds` (0: never). */

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,6 +22,27 @@ void* Reserve(size_t bytes, int protection) {
 }
 
 }  // namespace
+
+bool Allocation::StandsIn(size_t offset, size_t count) const {
+  constexpr size_t kAtOnce = 64;
+  if (stand_in.empty()) return false;
+  for (size_t at = 0; at < count; at += kAtOnce) {
+    if (stand_in.HasAny(offset + at, std::min(kAtOnce, count - at))) return true;
+  }
+  return false;
+}
+
+void Allocation::SetStandIn(size_t offset, size_t count, bool stands_in) {
+  if (stand_in.empty()) {
+    if (!stands_in) return;
+    stand_in.Resize(bytes);
+  }
+  if (stands_in) {
+    stand_in.Insert(offset, count);
+  } else {
+    stand_in.Erase(offset, count);
+  }
+}
 
 Memory& Memory::Global() {
   // Never destroyed: tensors that live until the end of the process release their memory after static destructors.
@@ -87,6 +109,7 @@ bool Memory::Release(void* address) {
   }
   allocation->live = false;
   allocation->written = ByteSet();
+  allocation->stand_in = ByteSet();
   allocation->race = RaceShadow();
   released_.emplace(pages, offset);
   return true;
@@ -116,7 +139,9 @@ bool Memory::Copy(void* to, const void* from, size_t bytes) {
   if (source) {
     size_t origin = static_cast<size_t>(static_cast<const uint8_t*>(from) - source->data);
     target->written.CopyFrom(source->written, origin, at, bytes);
+    target->SetStandIn(at, bytes, source->StandsIn(origin, bytes));
   } else {
+    target->SetStandIn(at, bytes, false);
     target->written.Insert(at, bytes);
   }
   return true;

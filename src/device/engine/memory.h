@@ -22,6 +22,8 @@ struct Allocation {
   std::string label;
   bool live{true};
   ByteSet written;
+  /*! \brief Bytes that stand for values that nobody computed; of no size until there are any. */
+  ByteSet stand_in;
   RaceShadow race;
 
   /*! \brief Whether [address, address + count) lies inside. */
@@ -29,6 +31,10 @@ struct Allocation {
     size_t offset = static_cast<size_t>(static_cast<const uint8_t*>(address) - data);
     return live && offset <= bytes && count <= bytes - offset;
   }
+  /*! \brief Whether any byte of [offset, offset + count) is a stand-in. */
+  bool StandsIn(size_t offset, size_t count) const;
+  /*! \brief Say whether they are. */
+  void SetStandIn(size_t offset, size_t count, bool stands_in);
 };
 
 //! \brief The memory of one device.

@@ -84,7 +84,7 @@ std::string FindingJson(const Finding& finding, const std::string& kernel, const
       .Done();
 }
 
-std::string ResultJson(const std::string& error, const std::string& kernel, double seconds,
+std::string ResultJson(const std::string& error, const std::string& kernel, double seconds, const ValueUse& values,
                        const std::vector<std::string>& findings, const std::map<std::string, int64_t>& counters,
                        const std::string& modelled) {
   JsonObject counted, result;
@@ -93,6 +93,8 @@ std::string ResultJson(const std::string& error, const std::string& kernel, doub
       .Text("error", error)
       .Text("kernel", kernel)
       .Real("seconds", seconds)
+      .Bool("computed", values.computed)
+      .Bool("looked", values.looked)
       .Raw("findings", JsonList(findings))
       .Raw("counters", counted.Done());
   if (!modelled.empty()) result.Raw("modelled", modelled);

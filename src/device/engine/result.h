@@ -59,8 +59,16 @@ struct Lines {
 
 std::string FindingJson(const Finding& finding, const std::string& kernel, const Lines& lines);
 
+/*! \brief How a launch dealt with values. */
+struct ValueUse {
+  /*! \brief Instructions took effect. */
+  bool computed{true};
+  /*! \brief Scalar code accessed memory, so that the time may depend on what lies there. */
+  bool looked{false};
+};
+
 /*! \brief All that a launch answers; findings and `modelled` (empty: none) are JSON. */
-std::string ResultJson(const std::string& error, const std::string& kernel, double seconds,
+std::string ResultJson(const std::string& error, const std::string& kernel, double seconds, const ValueUse& values,
                        const std::vector<std::string>& findings, const std::map<std::string, int64_t>& counters,
                        const std::string& modelled);
 

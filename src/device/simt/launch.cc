@@ -43,7 +43,7 @@ std::string ResultJson(const std::string& error, double seconds) {
   for (const Finding& finding : machine.findings->list()) findings.push_back(FindingJson(finding));
   std::map<std::string, int64_t> counters;
   for (size_t i = 0; i < kCounterCount; ++i) counters[CounterName(i)] = static_cast<int64_t>(machine.counters.of[i]);
-  return engine::ResultJson(error, machine.kernel_name, seconds, findings, counters, "");
+  return engine::ResultJson(error, machine.kernel_name, seconds, {}, findings, counters, "");
 }
 
 /*! \brief Everything up to the first lane; what went wrong, or empty. */

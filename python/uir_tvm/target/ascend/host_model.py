@@ -47,7 +47,7 @@ headers = MODEL.headers
 _ENTRY = LaunchFunction(
     "uir_ascendc_launch",
     (("blocks", ctypes.c_int32), ("core", ctypes.c_char_p), ("device", ctypes.c_char_p)),
-    (("timeline", ctypes.c_int32),),
+    (("timeline", ctypes.c_int32), ("times_only", ctypes.c_int32)),
 )
 
 
@@ -63,6 +63,7 @@ def launch(
     max_seconds: float = 0.0,
     names: Sequence[str] = (),
     timeline: bool = False,
+    values: bool = True,
 ) -> LaunchResult:
     """Run one kernel.
 
@@ -86,6 +87,9 @@ def launch(
         Of the parameters, for findings.
     timeline : bool
         Whether the result holds each instruction with its modelled time.
+    values : bool
+        Without, instructions take their time alone, unless scalar code reads memory: then the launch runs
+        whole all the same (`LaunchResult.computed`).
 
     Returns
     -------
@@ -105,5 +109,5 @@ def launch(
         max_findings=max_findings,
         max_seconds=max_seconds,
         names=names,
-        rest=(int(timeline),),
+        rest=(int(timeline), int(not values)),
     )

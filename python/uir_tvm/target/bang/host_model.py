@@ -68,7 +68,7 @@ headers = MODEL.headers
 _ENTRY = LaunchFunction(
     "uir_bang_launch",
     (("groups", ctypes.c_int32), ("units", ctypes.c_int32), ("device", ctypes.c_char_p)),
-    (("timeline", ctypes.c_int32),),
+    (("timeline", ctypes.c_int32), ("times_only", ctypes.c_int32)),
 )
 
 
@@ -84,6 +84,7 @@ def launch(
     max_seconds: float = 0.0,
     names: Sequence[str] = (),
     timeline: bool = False,
+    values: bool = True,
 ) -> LaunchResult:
     """Run one kernel.
 
@@ -108,6 +109,9 @@ def launch(
         Of the parameters, for findings.
     timeline : bool
         Whether the result holds each instruction with its modelled time.
+    values : bool
+        Without, instructions take their time alone, unless scalar code accesses memory: then the launch runs
+        whole all the same (`LaunchResult.computed`).
 
     Returns
     -------
@@ -127,5 +131,5 @@ def launch(
         max_findings=max_findings,
         max_seconds=max_seconds,
         names=names,
-        rest=(int(timeline),),
+        rest=(int(timeline), int(not values)),
     )
