@@ -7,6 +7,7 @@ memory    buffers and addresses          emit_*    TIR of nests, values, reducti
 stream    stores that bypass the caches  prefetch  what the next tile needs
 never_above  exponentials of at most zero
 tall_tiles  neighbours that are one tile
+row_loops   passes over rows, each over all of them
 """
 
 from __future__ import annotations
