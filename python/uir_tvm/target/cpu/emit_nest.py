@@ -28,8 +28,7 @@ from .values import OperandValues, Origin, is_dear
 #: Independent accumulators of a reduction along rows: enough to hide the latency of an addition.
 ACCUMULATORS = 4
 #: The same where computing a vector takes longer than adding it, and sizes decide how many there are: each
-#: text of the loop's body is long then, and the constants of one displace those of the next.  Two of them
-#: share what is moved between registers.
+#: text of the loop's body is long then, and the constants of one displace those of the next.
 DEAR_ACCUMULATORS = 1
 
 
