@@ -235,6 +235,29 @@ def test_a_choice_of_onnx_among_nothing_is_an_error() -> None:
     np.testing.assert_array_equal(uir_tvm.compile(model)(x, none), np.full(3, -np.inf))
 
 
+@pytest.mark.parametrize("found", [False, True], ids=["open", "found"])
+def test_more_elements_than_there_are_are_refused(found: bool) -> None:
+    """What TopK of an open size would read behind the others is memory that nothing wrote."""
+    rows: Any = ROWS if found else "n"
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 3])]
+    nodes = [helper.make_node("TopK", ["rows" if found else "x", "three"], ["y", "places"], axis=0)]
+    if found:
+        inputs.append(helper.make_tensor_value_info("mask", TensorProto.BOOL, [ROWS]))
+        nodes.insert(0, helper.make_node("Compress", ["x", "mask"], ["rows"], axis=0))
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3])
+    three = numpy_helper.from_array(np.array([3]), "three")
+    graph = helper.make_graph(nodes, "largest", inputs, [result], [three])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    exe, x = uir_tvm.compile(model), np.random.default_rng(3).random((ROWS, 3), np.float32)
+    for count in (5, 3, 2, 0):
+        given = (x, np.arange(ROWS) < count) if found else (x[:count],)
+        if count >= 3:
+            np.testing.assert_array_equal(exe(*given), -np.sort(-x[:count], 0)[:3])
+        else:
+            with pytest.raises(SizeError):
+                exe(*given)
+
+
 @pytest.mark.parametrize(
     "ask", [lambda x: (x > 0).all(0), lambda x: (x > 9).any(), lambda x: x.std(0)], ids=["all", "any", "std"]
 )

@@ -6,10 +6,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import SizeError
+from ..errors import OpenSizeError, SizeError
 from ..open_size import OpenSize
 from ..saved_sizes import condition_text
 from ..size_condition import Condition
+
+
+def need_as_many(operator: str, shape: Sequence[Any], axis: int, count: int) -> None:
+    """Hold an open size to at least as many elements as an operator takes along an axis.
+
+    Raises
+    ------
+    OpenSizeError
+        There are fewer of what stands for all sizes: the shape by itself says what comes of it.
+    """
+    size = shape[axis]
+    if not isinstance(size, OpenSize):
+        return
+    said = f"{operator} of {count} elements along axis {axis % len(shape)}"
+    if size.space.is_found(size):
+        size.space.needs.setdefault(condition_text(Condition(size - count, ">=")), said)
+    elif size < count:
+        raise OpenSizeError(
+            f"{said} is read where there are fewer.",
+            where=f"shape {tuple(shape)}",
+            need=f"{size} >= {count}",
+            remedy="pass more elements",
+        )
 
 
 def need_elements(operator: str, shape: Sequence[Any], axes: Iterable[int], where: str = "") -> None:

@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 
 from ...errors import ShapeError
-from ..element_needs import need_elements
+from ..element_needs import need_as_many, need_elements
 from ..relax_view import dtype_of, integers, op_name, shape_of
 
 
@@ -106,6 +106,14 @@ def _refused(call: tvm.ir.Call) -> tvm.ir.Expr | None:
     )
 
 
+def _largest(call: tvm.ir.Call) -> tvm.ir.Expr | None:
+    """As many elements as are asked for: those of an open axis may be fewer."""
+    shape = shape_of(call.args[0])
+    if shape:
+        need_as_many(op_name(call), shape, int(call.attrs.axis), int(call.attrs.k))
+    return None
+
+
 def _takes_nothing(call: tvm.ir.Call) -> bool:
     """Whether an operand, or a member of one that is a tuple, has no elements."""
     return any(
@@ -142,6 +150,7 @@ _RULES: dict[str, Callable[[tvm.ir.Call], tvm.ir.Expr | None]] = {
     **dict.fromkeys((f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose")), _zero),
     **dict.fromkeys(("mean", "variance", "std"), _nan),
     **dict.fromkeys(("argmax", "argmin"), _chosen),
+    "topk": _largest,
     **dict.fromkeys(("median", "take", "gather_elements", "gather_nd"), _refused),
     **dict.fromkeys((f"nn.{kind}_pool{rank}d" for rank in (1, 2, 3) for kind in _POOLS), _refused),
     **dict.fromkeys(("image.resize2d", "image.resize3d", "image.grid_sample"), _refused),
