@@ -31,22 +31,22 @@ UIR_INLINE Pair FromExponent(const Pair& x) { return {FromExponent(x.a), FromExp
 /*! Where the result of `Exp` stops growing, that it be a normal number. */
 constexpr float kHighest = 88.37f;
 
-//! e^x, or of -x, within 2 ulp, NaN for NaN: 2^n e^r, |r| <= ln(2) / 2, with the polynomial of kernels of ours
-//! (target/cpu/vector_math/exp.py). Arguments are held where the result is a normal number, and up to `highest`.
+//! e^x, or of -x, within 2 ulp, NaN for NaN (Cephes' expf: 2^n e^r, |r| <= ln(2) / 2). Arguments are held where the
+//! result is a normal number, and up to `highest`.
 template <bool kOfMinus = false, typename V>
 UIR_INLINE V ExpOf(const V& given, float highest = kHighest) {
   const V x = kOfMinus ? Held(given, -highest, 87.33f) : Held(given, -87.33f, highest);
   constexpr float kSign = kOfMinus ? -1.0f : 1.0f;
   const float kRound = 12582912.0f + 127.0f;  // 1.5 * 2^23 + 127: the sum's last bits are the exponent of 2^n
   const V shifted = x * (kSign * 1.44269504088896341f) + kRound, n = shifted - kRound;
-  const V high = n * -0.693147182464599609375f;
-  const V r = (kOfMinus ? high - x : high + x) + n * 1.904654299957767e-09f;
-  V p = r * 0.008312814868986607f + 0.04189017415046692f;
-  p = p * r + 0.16667111217975616f;
-  p = p * r + 0.499992311000824f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  return p * FromExponent(shifted);
+  const V high = n * -0.693359375f;  // ln(2) in two parts; the product with the first is exact without FMA too
+  const V r = (kOfMinus ? high - x : high + x) + n * 2.12194440e-4f;
+  V p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  return (p * r * r + r + 1.0f) * FromExponent(shifted);
 }
 UIR_INLINE void Exp(Vector& x) { x = ExpOf(x); }
 
