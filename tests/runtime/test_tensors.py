@@ -10,7 +10,7 @@ import torch
 import tvm
 import uir_tvm
 from tvm import relax
-from uir_tvm.errors import DeviceError
+from uir_tvm.errors import DeviceError, SizeError
 from uir_tvm.runtime.tensors import (
     ALIGNMENT,
     Likeness,
@@ -151,3 +151,11 @@ def test_random_inputs_are_the_same_every_time() -> None:
     for one, other, spec in zip(first, second, specs, strict=True):
         assert one.dtype == spec.dtype and one.shape == spec.shape
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("size", "count"), [(2**32, 2**64), (2**31 - 1, (2**31 - 1) ** 2), (2**63, 2**126)])
+def test_random_inputs_that_no_memory_holds_are_refused(size: int, count: int) -> None:
+    """By the input's name, its sizes and the bytes that it takes."""
+    with pytest.raises(SizeError, match=f"Input x is too large: .* = {count} elements") as caught:
+        random_inputs([TensorSpec("x", (size, size), "float32")])
+    assert str(8 * count) in caught.value.need and caught.value.limit

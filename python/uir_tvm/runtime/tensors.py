@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 
-from ..errors import DeviceError, ShapeError
+from ..errors import DeviceError, ShapeError, SizeError, first_line
 
 #: Kernels use vector loads on parameters, so TVM asks for this alignment; other memory is copied.
 ALIGNMENT = 64
@@ -213,14 +214,30 @@ def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> list[np.ndarray]:
-    """Inputs that are the same every time: floats of a normal distribution, integers and bools of 0 and 1."""
+    """Inputs that are the same every time: floats of a normal distribution, integers and bools of 0 and 1.
+
+    Raises
+    ------
+    SizeError
+        One of them is larger than the memory that there is.
+    """
     import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
 
     rng = np.random.default_rng(seed)
-    return [
+    return [_random(spec, rng) for spec in specs]
+
+
+def _random(spec: TensorSpec, rng: np.random.Generator) -> np.ndarray:
+    try:
+        numbers = rng.standard_normal(spec.shape) if "float" in spec.dtype else rng.integers(0, 2, spec.shape)
         # of rank 0 the generator gives Python's own numbers
-        np.asarray(
-            rng.standard_normal(spec.shape) if "float" in spec.dtype else rng.integers(0, 2, spec.shape)
-        ).astype(np.dtype(spec.dtype))
-        for spec in specs
-    ]
+        return np.asarray(numbers).astype(np.dtype(spec.dtype))
+    except (MemoryError, ValueError) as error:  # the latter where bytes leave 63 bits
+        count = math.prod(spec.shape)
+        raise SizeError(
+            f"Input {spec.name} is too large: {' * '.join(map(str, spec.shape))} = {count} elements.",
+            where=str(spec),
+            need=f"{8 * count} bytes for random numbers of 8 bytes each",
+            limit=first_line(error),
+            remedy="pass smaller sizes",
+        ) from error
