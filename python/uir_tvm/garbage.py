@@ -32,7 +32,7 @@ _arranged_until = 0.0
 
 @contextlib.contextmanager
 def unsearched() -> Iterator[None]:
-    """Look for no garbage inside: for what makes none, as imports do."""
+    """Look for no garbage inside: for what makes none, as imports do, or little, as a kernel does."""
     enabled = gc.isenabled()
     gc.disable()
     try:

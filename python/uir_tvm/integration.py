@@ -16,6 +16,7 @@ from tvm.tirx import compilation_pipeline as tir_pipeline
 
 from . import target_facts, threads
 from .device.device_kernel import DeviceKernel
+from .garbage import unsearched
 from .target import host_side, registry
 from .target.flat_passes import FLAT, finishing
 from .target.handing_over import handing_over
@@ -64,6 +65,12 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     source the functions of `host_side`.  A function that a stage refused is for the stock pipeline to lower
     (see `uir_tvm.pipeline`), on the host where the target is a device.
     """
+    with unsearched():
+        return _lowered(mod)
+
+
+def _lowered(mod: tvm.IRModule) -> tvm.IRModule:
+    """What `LowerKernels` makes of a module."""
     from .pipeline import compile_kernel
     from .schedule.empty_loops import without_empty_loops
 

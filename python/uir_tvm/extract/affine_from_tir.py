@@ -76,13 +76,16 @@ class AffineConverter:
             raise NotAffineError(str(expr))
 
     def _variable(self, var: Any) -> Affine:
-        if var in self.env:
-            return self.env[var]
-        if var not in self.bindings:
-            raise NotAffineError(str(var))
-        if var not in self._bound:
-            self._bound[var] = self.convert(self.bindings[var])
-        return self._bound[var]
+        # one look a mapping: equality of TVM's variables makes an expression
+        known = self.env.get(var)
+        if known is None:
+            known = self._bound.get(var)
+        if known is None:
+            definition = self.bindings.get(var)
+            if definition is None:
+                raise NotAffineError(str(var))
+            known = self._bound[var] = self.convert(definition)
+        return known
 
     def _mul(self, expr: Any) -> Affine:
         a, b = self._convert(expr.a), self._convert(expr.b)

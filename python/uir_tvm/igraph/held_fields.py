@@ -15,6 +15,9 @@ import tvm_ffi
 
 C = TypeVar("C", bound=type)
 
+_length = tvm_ffi.get_global_func("ffi.ArraySize")
+_element = tvm_ffi.get_global_func("ffi.ArrayGetItem")
+
 
 class Immutable(tvm_ffi.Object):
     """A C++ object that never changes; the Python object keeps what it read of it."""
@@ -39,7 +42,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _as_tuple(value: tvm_ffi.Array) -> tuple[Any, ...]:
-    return tuple(value[:])
+    return tuple([_element(value, i) for i in range(_length(value))])
 
 
 def _as_map(value: tvm_ffi.Map) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from tvm import tirx
@@ -14,6 +15,7 @@ from ...igraph.space import Size, Space
 INDEX = "int64"
 
 
+@functools.lru_cache(4096)
 def index(value: int) -> Expr:
     """An index constant."""
     return tirx.const(value, INDEX)
@@ -36,6 +38,7 @@ class LoopScope:
         self.variables, self._extents = dict(variables), dict(extents)
         known = {n: e if isinstance(e, Size) else max(e, 1) for n, e in extents.items()}
         self._space = Space(known)
+        self._made: dict[str, Expr] = {}
 
     def inside(self, name: str, variable: Expr, extent: int) -> LoopScope:
         """The scope of a loop's body."""
@@ -48,6 +51,13 @@ class LoopScope:
 
     def expr(self, value: Affine) -> Expr:
         """The TIR expression of a quasi-affine one, or of an address."""
+        text = str(value)
+        made = self._made.get(text)
+        if made is None:
+            made = self._made[text] = self._expr(value)
+        return made
+
+    def _expr(self, value: Affine) -> Expr:
         total: Expr = index(0)
         for term in value.terms:
             if not isinstance(term.inner, Affine):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from tvm import tirx
@@ -16,9 +17,14 @@ KIND = tirx.ForKind
 CELL = "cell"
 
 
-def _whole(cell: tirx.Buffer) -> Expr:
-    lanes = int(cell.ty.shape[0])
+@functools.cache
+def _all_of(lanes: int) -> Expr:
+    """The index of all elements of a cell."""
     return index(0) if lanes == 1 else tirx.Ramp(index(0), index(1), lanes)
+
+
+def _whole(cell: tirx.Buffer) -> Expr:
+    return _all_of(int(cell.ty.shape[0]))
 
 
 def _is_simple(value: Expr) -> bool:
