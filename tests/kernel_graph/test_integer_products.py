@@ -168,3 +168,36 @@ def test_sizes_are_multiples_of_what_the_library_takes() -> None:
 def test_what_libraries_of_int8_do_not_take(target: str) -> None:
     (decision,) = build(module(nothing, zero=3), target).integers
     assert not decision.taken and "more than 8 bits" in decision.reason
+
+
+def convolution(channels: int, outputs: int, size: int, window: int) -> tvm.IRModule:
+    """A convolution of bytes, in int32."""
+    builder, op = relax.BlockBuilder(), relax.op
+    weight = RNG.integers(-128, 128, (outputs, channels, window, window)).astype(np.int32)
+    x = relax.Var("x", relax.TensorType((1, channels, size, size), "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            wide = builder.emit(op.astype(x, "int32"))
+            made = builder.emit(op.nn.conv2d(wide, relax.const(weight), strides=2, padding=window // 2))
+            out = builder.emit_output(made)
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+@pytest.mark.parametrize(
+    ("channels", "outputs", "size", "window", "taken"),
+    [
+        (64, 256, 64, 3, True),
+        (3, 64, 256, 7, False),
+        (64, 32, 64, 3, False),
+        (64, 64, 16, 3, False),
+        (3, 8, 8, 1, True),
+    ],
+)
+def test_windows_are_written_where_that_pays(
+    channels: int, outputs: int, size: int, window: int, taken: bool
+) -> None:
+    """Of few channels, and of few products, they are not; single pixels are no windows."""
+    (decision,) = build(convolution(channels, outputs, size, window), "uir-ascend").integers
+    assert decision.taken == taken
+    assert taken or "takes longer than bytes save" in decision.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import attrs
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs
+from uir_tvm.library.integer_matmul import IntegerMatmulAttrs
 from uir_tvm.library.work import work_of
 
 
@@ -26,3 +27,10 @@ def test_a_convolution_in_groups() -> None:
     work = work_of("conv2d", attributes.to_json())
     assert (work.sizes, work.operations) == ("1x4x4x4 by 6x2x3x3", 2 * 96 * 18)
     assert work.elements == 64 + 108 + 96 + 6
+
+
+def test_a_product_of_bytes() -> None:
+    """4 x 5 by 6 x 5 bytes, and 24 results of four."""
+    work = work_of("integer_matmul", IntegerMatmulAttrs(m=4, n=6, k=5).to_json())
+    assert (work.sizes, work.operations) == ("4x5x6", 2 * 4 * 5 * 6)
+    assert work.elements == 4 * 5 + 6 * 5 + 4 * 24

@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from ..frontend.relax_view import dtype_of, integers, op_name, shape_of
+from ..library import integer_matmul
 from ..library.integer_matmul import LONGEST, IntegerMatmulAttrs, IntegerMatmulLimits
 from ..library.library_tables import LibraryTable
 from .byte_tensors import Bytes, Weight, packs_narrow
@@ -47,9 +48,13 @@ def unfit(call: Any, x: Bytes, weight: Weight, image: bool) -> str:
     if x.point is not None and any(integers(call.attrs.padding) or ()):
         return "its images are padded with a zero point that is computed"
     sizes = (shape_of(call.args[0]) or ())[2:] + (shape_of(call) or ())[2:]
-    if not _whole_pixels(call, shape) and not all(isinstance(size, int) for size in sizes):
+    if _whole_pixels(call, shape):
+        return ""
+    if not all(isinstance(size, int) for size in sizes):
         return "its windows are of images of open height or width"
-    return ""
+    least, pixels = integer_matmul.WINDOWS, prod((shape_of(call) or ())[2:])
+    small = shape[1] < least.inputs or shape[0] < least.outputs or pixels * prod(shape) < least.products
+    return "writing its windows takes longer than bytes save" if prod(shape[2:]) > 1 and small else ""
 
 
 def emit_product(emit: Emit, limits: IntegerMatmulLimits, product: EndedProduct, x: Any, point: Any) -> Any:
@@ -74,15 +79,14 @@ def emit_product(emit: Emit, limits: IntegerMatmulLimits, product: EndedProduct,
     if shift:
         moved = emit(op.subtract(emit(op.astype(x, "int32")), relax.const(shift, "int32")))
         x = emit(op.astype(moved, "int8"))
-    if product.image and not _whole_pixels(product.call, numbers.shape):
-        x = _windows(emit, product.call, numbers.shape, x, product.x.zero - shift)
     matrix = numbers.transpose(0, 2, 3, 1) if product.image else numbers
     matrix = matrix.reshape(len(numbers), -1).astype(np.int8)
     outputs, inputs = matrix.shape
     more = [-size % limits.multiple for size in matrix.shape]
-    if more[1]:
-        widths = [0] * (2 * len(x.ty.shape.values) - 1) + [more[1]]
-        x = emit(op.nn.pad(x, widths, "constant", 0))
+    parts = [x]
+    if product.image and not _whole_pixels(product.call, numbers.shape):
+        parts = _windows(emit, product.call, numbers.shape, x, product.x.zero - shift)
+    x = _side_by_side(emit, parts, more[1])
     told = json.dumps({"n": outputs + more[0], "k": inputs + more[1]})
     scale = [relax.const(np.ones(1, np.float32))] if limits.scaled else []
     shape = [*list(x.ty.shape.values)[:-1], outputs + more[0]]
@@ -130,10 +134,19 @@ def _whole_pixels(call: Any, shape: tuple[int, ...]) -> bool:
     return shape[2:] == (1, 1) and not any(padding) and strides == (1, 1)
 
 
-def _windows(emit: Emit, call: Any, shape: tuple[int, ...], x: Any, zero: int) -> Any:
-    """The windows of images with the channels last: pixel by pixel, the channels of each side by side.
+def _side_by_side(emit: Emit, parts: list[Any], more: int) -> Any:
+    """Tensors side by side, and as many numbers more: any, because the weight has zeros there."""
+    axis, length = len(parts[0].ty.shape.values) - 1, int(parts[0].ty.shape.values[-1])
+    parts = [*parts, *parts[:1] * (more // length)]
+    if more % length:
+        parts.append(emit(relax.op.strided_slice(parts[0], [axis], [0], [more % length])))
+    return emit(relax.op.concat(parts, axis=axis)) if len(parts) > 1 else parts[0]
 
-    Before: x [n, h, w, c].  After: [n, rows, columns, window rows * window columns * c].
+
+def _windows(emit: Emit, call: Any, shape: tuple[int, ...], x: Any, zero: int) -> list[Any]:
+    """Every pixel of the windows of images with the channels last.
+
+    Before: x [n, h, w, c].  After: [n, rows, columns, c] for each pixel of the window, row by row.
     """
     given, rows_and_columns = call.attrs, (shape_of(call) or ())[2:]
     above, left, below, right = integers(given.padding) or (0, 0, 0, 0)
@@ -147,7 +160,7 @@ def _windows(emit: Emit, call: Any, shape: tuple[int, ...], x: Any, zero: int) -
         last = [(count - 1) * step for count, step in zip(rows_and_columns, strides, strict=True)]
         end = [first + more + 1 for first, more in zip(begin, last, strict=True)]
         parts.append(emit(relax.op.strided_slice(x, [1, 2], begin, end, list(strides))))
-    return emit(relax.op.concat(parts, axis=3)) if len(parts) > 1 else parts[0]
+    return parts
 
 
 def integer_matmul_call(

@@ -46,6 +46,31 @@ class IntegerMatmulAttrs(OpenAttrs):
 
 
 @attrs.frozen
+class WindowLimits:
+    """The smallest convolutions that are products of bytes: a kernel writes their windows side by side first.
+
+    Attributes
+    ----------
+    inputs : int
+        Fewest channels of a pixel, which lie side by side.
+    outputs : int
+        Fewest channels of the result: as often each byte that is written is multiplied.
+    products : int
+        Fewest multiplications of an image, against the start of two more kernels.
+    """
+
+    inputs: int
+    outputs: int
+    products: int
+
+
+#: By the model of an Ascend 910B: a byte of a window is written and read in the time in which its cube cores
+#: do some 40 multiplications of float32, and a kernel starts in 2 us; windows of rows below a block of 32
+#: bytes are put together byte by byte. GPUs have about the same figures; that was not measured.
+WINDOWS = WindowLimits(inputs=32, outputs=64, products=1 << 27)
+
+
+@attrs.frozen
 class IntegerMatmulLimits:
     """What a target's library takes of products of int8 (`kernel_graph.integer_matmul`).
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from uir_tvm.export.render import template
 from uir_tvm.target.ascend import project_names as ascend_api
-from uir_tvm.target.ascend.project import LIBRARY, SAME
+from uir_tvm.target.ascend.project import LIBRARY, QUANT, SAME
 
 HEADERS = pathlib.Path(__file__).parents[3] / "src" / "device" / "ascendc" / "include"
 
@@ -60,7 +60,7 @@ def test_values_of_constants() -> None:
         assert f"{name} = {value}," in text
 
 
-@pytest.mark.parametrize("name", [*SAME, *LIBRARY])
+@pytest.mark.parametrize("name", [*SAME, *LIBRARY, QUANT])
 def test_templates_name_nothing_else(name: str) -> None:
     ascend_api.check(template("uir_tvm.target.ascend", "project", name), name)
 
