@@ -8,8 +8,8 @@ import pytest
 import uir_tvm
 from uir_tvm.frontend import from_onnx
 from uir_tvm.kernel_graph import build
-from uir_tvm.library import integer_matmul
-from uir_tvm.library.integer_matmul import WindowLimits
+from uir_tvm.library import integer_matmul_attrs
+from uir_tvm.library.integer_matmul_attrs import WindowLimits
 
 from tests.asked import asked
 
@@ -24,7 +24,7 @@ QUICK = ("odd sizes", "open rows", "a convolution")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", asked(QUICK, tuple(PROBLEMS)))
 def test_every_bit_is_that_of_integers(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integer_matmul, "WINDOWS", ANY)
+    monkeypatch.setattr(integer_matmul_attrs, "WINDOWS", ANY)
     problem = PROBLEMS[name]
     exe = uir_tvm.compile(problem.model(), target)
     x = problem.numbers()[0]
@@ -38,7 +38,7 @@ def test_every_bit_is_that_of_integers(name: str, target: str, monkeypatch: pyte
 @pytest.mark.parametrize("name", ["odd sizes", "a convolution", "pixels"])
 def test_the_library_multiplies_bytes(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One operator of the library, which reads bytes."""
-    monkeypatch.setattr(integer_matmul, "WINDOWS", ANY)
+    monkeypatch.setattr(integer_matmul_attrs, "WINDOWS", ANY)
     graph = build(from_onnx(PROBLEMS[name].model()), target)
     (product,) = [node for node in graph.nodes if getattr(node, "kind", "").startswith("integer_")]
     assert [(each.taken, each.reason) for each in graph.integers] == [(True, "")]

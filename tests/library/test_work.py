@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import attrs
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs
-from uir_tvm.library.integer_matmul import IntegerMatmulAttrs
+from uir_tvm.library.integer_matmul_attrs import IntegerMatmulAttrs
 from uir_tvm.library.work import work_of
 
 

@@ -13,8 +13,8 @@ import tvm
 from tvm import relax
 
 from ..frontend.relax_view import dtype_of, integers, op_name, shape_of
-from ..library import integer_matmul
-from ..library.integer_matmul import LONGEST, IntegerMatmulAttrs, IntegerMatmulLimits
+from ..library import integer_matmul_attrs
+from ..library.integer_matmul_attrs import LONGEST, IntegerMatmulAttrs, IntegerMatmulLimits
 from ..library.library_tables import LibraryTable
 from .byte_tensors import Bytes, Weight, packs_narrow
 from .integer_endings import DONE, SUMS, EndedProduct
@@ -52,7 +52,7 @@ def unfit(call: Any, x: Bytes, weight: Weight, image: bool) -> str:
         return ""
     if not all(isinstance(size, int) for size in sizes):
         return "its windows are of images of open height or width"
-    least, pixels = integer_matmul.WINDOWS, prod((shape_of(call) or ())[2:])
+    least, pixels = integer_matmul_attrs.WINDOWS, prod((shape_of(call) or ())[2:])
     small = shape[1] < least.inputs or shape[0] < least.outputs or pixels * prod(shape) < least.products
     return "writing its windows takes longer than bytes save" if prod(shape[2:]) > 1 and small else ""
 

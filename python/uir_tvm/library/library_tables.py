@@ -13,7 +13,7 @@ from ..errors import TargetError
 from ..hardware.instructions import reached_by
 from ..options import ACTIVATIONS, CONVOLUTIONS
 from ..target_facts import Facts, kind_of
-from .integer_matmul import IntegerMatmulLimits
+from .integer_matmul_attrs import IntegerMatmulLimits
 from .reference import activation_name
 
 

@@ -12,7 +12,7 @@ from ..symbolic_shapes import Sizes
 from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from .integer_attrs import IntegerAttrs
-from .integer_matmul import IntegerMatmulAttrs
+from .integer_matmul_attrs import IntegerMatmulAttrs
 from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers

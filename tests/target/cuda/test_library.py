@@ -20,7 +20,7 @@ import tvm_ffi
 from uir_tvm.errors import LibraryError
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
-from uir_tvm.library.integer_matmul import IntegerMatmulAttrs
+from uir_tvm.library.integer_matmul_attrs import IntegerMatmulAttrs
 from uir_tvm.library.library_tables import library_of
 from uir_tvm.library.sized import FUNCTION as SIZED
 from uir_tvm.library.sized import sized_texts

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
-from ...library.integer_matmul import IntegerMatmulLimits
+from ...library.integer_matmul_attrs import IntegerMatmulLimits
 from ...library.library_tables import LibraryTable
 from . import costs
 

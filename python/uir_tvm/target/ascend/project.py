@@ -18,7 +18,7 @@ from ...export.program_text import Dialect, contiguous, files, launched, model, 
 from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
-from ...library.integer_matmul import IntegerMatmulAttrs
+from ...library.integer_matmul_attrs import IntegerMatmulAttrs
 from ...library.sized import in_numbers
 from ...symbolic_shapes import Size
 from . import project_names

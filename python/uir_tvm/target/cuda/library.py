@@ -23,7 +23,7 @@ import tvm_ffi
 
 from ...errors import LibraryError
 from ...library import cpu
-from ...library.integer_matmul import IntegerMatmulLimits
+from ...library.integer_matmul_attrs import IntegerMatmulLimits
 from ...library.library_tables import AttentionLimits, LibraryTable
 
 __all__ = [
