@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of PyTorch whose activations and weights are bytes (PT2E's form) multiply integers on uir-cpu."""
+"""Models of PyTorch whose activations and weights are bytes (PT2E's form) multiply integers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import torch
 import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
 import uir_tvm
 from torch import Tensor, nn
+
+from tests.asked import asked
 
 OPS = torch.ops.quantized_decomposed
 #: Of activations: least and greatest byte, and their type.
@@ -89,5 +91,20 @@ def test_products_are_integers_between_which_values_stay_bytes(
     assert {value.dtype for node in products for value in (node.inputs[0], node.outputs[0])} == {kept}
     difference = np.abs(exe(x).numpy() - model(x).numpy())
     # a number close to a half is rounded to either byte: PyTorch adds up floats
+    assert difference.max() <= 2.02 * 0.02
+    assert (difference < 0.01).mean() > 0.9
+
+
+@pytest.mark.parametrize("target", asked(("uir-cuda",), ("uir-cuda", "uir-ascend")))
+def test_devices_multiply_integers_too(target: str) -> None:
+    """Products of matrices; such small convolutions are in floats, and say so."""
+    model = _network(UNSIGNED, False)
+    x = torch.randn(3, 4, 7, 7, generator=torch.Generator().manual_seed(1))
+    options = uir_tvm.CompileOptions(device="model")
+    exe = uir_tvm.compile(torch.export.export(model, (x,)), target, options=options)
+    products = [node for node in exe.kernel_graph.library_ops if node.kind == "integer_matmul"]
+    assert [each.taken for each in exe.kernel_graph.integers] == [False, False, True, True]
+    assert {value.dtype for node in products for value in node.inputs[:2]} == {"int8"}
+    difference = np.abs(np.asarray(exe(x)) - model(x).numpy())
     assert difference.max() <= 2.02 * 0.02
     assert (difference < 0.01).mean() > 0.9

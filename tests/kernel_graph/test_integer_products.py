@@ -170,6 +170,19 @@ def test_what_libraries_of_int8_do_not_take(target: str) -> None:
     assert not decision.taken and "more than 8 bits" in decision.reason
 
 
+def test_zero_points_are_of_the_type_of_the_bytes() -> None:
+    """A byte with a sign minus 200 has more values than sums were reckoned with, and no zeros to pad with."""
+    builder, op = relax.BlockBuilder(), relax.op
+    x = relax.Var("x", relax.TensorType((5, 4), "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            moved = builder.emit(op.subtract(builder.emit(op.astype(x, "int32")), number(200, "int32")))
+            out = builder.emit_output(op.matmul(moved, relax.const(np.ones((4, 8), np.int32))))
+        builder.emit_func_output(out)
+    (decision,) = build(builder.get(), "uir-cuda").integers
+    assert not decision.taken and decision.reason == "the zero point 200 is none of int8"
+
+
 def convolution(channels: int, outputs: int, size: int, window: int) -> tvm.IRModule:
     """A convolution of bytes, in int32."""
     builder, op = relax.BlockBuilder(), relax.op

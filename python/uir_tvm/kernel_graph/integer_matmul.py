@@ -40,6 +40,9 @@ def unfit(call: Any, x: Bytes, weight: Weight, image: bool) -> str:
     shape = weight.numbers.shape
     if not packs_narrow(weight.numbers):
         return "its weight has numbers of more than 8 bits"
+    limits = np.iinfo(dtype_of(x.base))
+    if not limits.min <= x.zero <= limits.max:
+        return f"the zero point {x.zero} is none of {limits.dtype}"
     length = prod(shape[1:]) if image else shape[0]
     if length > LONGEST:
         return f"its sums are of {length} products, which 32 bits do not hold"

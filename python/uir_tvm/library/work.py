@@ -29,7 +29,7 @@ class Work:
     operations : int
         Multiplications and additions of the product; its epilogue does not count.
     elements : int
-        Of all operands read once, and of the result, in elements of the first operand.
+        Of all operands read once, and of the result; of ``integer_matmul`` the bytes.
     """
 
     sizes: str

@@ -13,7 +13,7 @@ void CheckMultiple(int64_t number, const char* what) {
   if (number % kMultiple == 0) return;
   TVM_FFI_THROW(ValueError) << "Library operator integer_matmul on CUDA: " << what << " is " << number
                             << ".\n  limit:  cuBLASLt takes multiples of " << kMultiple
-                            << "\n  remedy: add zeros to the operands";
+                            << "\n  remedy: add zeros to operands, and let them begin at such addresses";
 }
 
 }  // namespace
