@@ -106,7 +106,8 @@ def available() -> LibraryInfo:
     locate()
     info = _function("info")()
     text = {name: str(info[name]) for name in ("name", "version", "path", "isa", "error")}
-    return LibraryInfo(**text, **{name: int(info[name]) for name in ("threads", "converted_bytes")})
+    threads, converted = int(info["threads"]), int(info["converted_bytes"])
+    return LibraryInfo(**text, threads=threads, converted_bytes=converted)
 
 
 def require() -> LibraryInfo:
