@@ -82,7 +82,7 @@ def _without(stmt: Any) -> Any:
         loops.append(inner)
         inner = inner.body
     if any(map(_is_empty, loops)):
-        return _started(inner, _Around(tuple(loops)))
+        return _started(inner, _Surroundings(tuple(loops)))
     return _nest(loops, _without(inner))
 
 
@@ -111,14 +111,14 @@ def _nest(loops: Sequence[tirx.For], body: Any) -> Any:
 
 
 @attrs.frozen
-class _Around:
+class _Surroundings:
     """What stands around a statement: loops, the outermost first, and conditions."""
 
     loops: tuple[tirx.For, ...] = ()
     conditions: tuple[Any, ...] = ()
 
 
-def _started(stmt: Any, around: _Around) -> Any:
+def _started(stmt: Any, around: _Surroundings) -> Any:
     """What reductions begin with in loops some of which have no iterations."""
     if not any(map(_begins, collect(stmt, SBlock))):
         return NOTHING
@@ -137,14 +137,14 @@ def _started(stmt: Any, around: _Around) -> Any:
     return _started_block(stmt, around)
 
 
-def _started_block(realize: SBlockRealize, around: _Around) -> Any:
+def _started_block(realize: SBlockRealize, around: _Surroundings) -> Any:
     """A reduction's block as what it begins with; one that holds reductions with what these begin with."""
     block, name = realize.block, realize.block.name_hint
     if block.match_buffers:
         raise _refused(name, "it names parts of buffers")
     if _begins(block) and any(map(_begins, collect(block.body, SBlock))):
         raise _refused(name, "it holds reductions with starts of their own")
-    body = block.init if _begins(block) else _started(block.body, _Around())
+    body = block.init if _begins(block) else _started(block.body, _Surroundings())
     pairs = list(zip(block.iter_vars, realize.iter_values, strict=True))
     kept = [(axis, value) for axis, value in pairs if axis.iter_type == tirx.IterVar.DataPar]
     gone = [(axis, value) for axis, value in pairs if axis.iter_type != tirx.IterVar.DataPar]
