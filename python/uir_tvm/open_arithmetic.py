@@ -7,10 +7,11 @@ import collections
 import functools
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .open_size import AnySize, OpenSize
+from .symbolic_shapes import FUNCTIONS
 
 
 def structure(value: Any) -> Any:
@@ -28,30 +29,67 @@ def same(a: Any, b: Any) -> bool:
 def is_one(size: AnySize) -> bool:
     """Whether a size is 1 for all sizes: one that is at least 1, and may be, is taken as any other.
 
-    What is right for an axis of any size is right for one of 1, which only needs less.
+    What is right for an axis of any size is right for one of 1, which only needs less. So is one that the
+    model finds, which may be nothing too.
     """
-    if isinstance(size, OpenSize) and _at_least_one(size):
+    if isinstance(size, OpenSize) and _is_any(size):
         return False
     return bool(size == 1)
 
 
 def is_many(size: AnySize) -> bool:
     """Whether an axis has more elements than one, or may have: the opposite of `is_one` but for 0."""
-    if isinstance(size, OpenSize) and _at_least_one(size):
+    if isinstance(size, OpenSize) and _is_any(size):
         return True
     return bool(size > 1)
 
 
-def _at_least_one(size: OpenSize) -> bool:
+def _is_any(size: OpenSize) -> bool:
+    """Whether an axis has elements for all sizes, or as many as the model finds."""
     low, _ = size.space.bounds(size)
-    return low is not None and low >= 1
+    return (low is not None and low >= 1) or size.space.is_found(size)
+
+
+def may_exceed(a: AnySize, b: AnySize, filled: Iterable[AnySize] = ()) -> bool:
+    """Whether a size is more than another; of sizes that the model finds whether it may be.
+
+    Nothing of what a model finds is decided by what stands for it: "no" is right whatever is found.
+
+    Parameters
+    ----------
+    a, b : int or OpenSize
+    filled : iterable of int or OpenSize
+        Sizes that are at least 1 wherever it matters: extents of what is read.
+    """
+    room = b - a
+    if not isinstance(room, OpenSize) or not room.space.is_found(room):
+        return bool(a > b)
+    rests = [room, *(_beside(room, size) for size in filled if isinstance(size, OpenSize))]
+    lows = [room.space.ends(rest, {})[0] for rest in rests]
+    return not any(low is not None and low >= 0 for low in lows)
+
+
+def _beside(size: OpenSize, filled: OpenSize) -> AnySize:
+    """A size without as much of another one as it has, but for 1 of each: no more than it where that is 1."""
+    unit = filled // divisor_of(filled)
+    monomial, factor = next((m, f) for m, f in unit.terms if m)
+    times = dict(size.terms).get(monomial, 0) // factor
+    return size - times * (unit - 1) if times > 0 else size
+
+
+def is_found(*sizes: AnySize) -> bool:
+    """Whether one of some sizes is known only once the model runs."""
+    return any(isinstance(size, OpenSize) and size.space.is_found(size) for size in sizes)
 
 
 def divides(divisor: AnySize, size: AnySize) -> bool:
     """Whether one divides the other; of open sizes whether it does whatever they are."""
     if isinstance(divisor, int) and divisor == 0:
         return isinstance(size, int) and size == 0
-    rest = size % divisor
+    try:
+        rest = size % divisor
+    except ArithmeticError:  # by what may be nothing
+        return False
     return isinstance(rest, int) and rest == 0
 
 
@@ -62,15 +100,28 @@ def least(a: AnySize, b: AnySize) -> AnySize:
     difference = b - a
     if not isinstance(difference, OpenSize):
         return a if difference >= 0 else b
-    low, high = difference.space.bounds(difference)
+    space = difference.space
+    low, high = space.ends(difference, {}) if space.is_found(difference) else space.bounds(difference)
     if low is not None and low >= 0:
         return a
-    return b if high is not None and high <= 0 else difference.space.part("min", a, b)
+    return b if high is not None and high <= 0 else space.part("min", a, b)
 
 
 def most(a: AnySize, b: AnySize) -> AnySize:
     """The maximum."""
     return a + b - least(a, b)
+
+
+def _of_found(known: Callable[..., AnySize], found: Callable[[AnySize, AnySize], AnySize]) -> Any:
+    """A function of sizes, for which another is right where one of them is found."""
+    return lambda *sizes: functools.reduce(found, sizes) if is_found(*sizes) else known(*sizes)
+
+
+#: What expressions of sizes may call, where sizes may be found: nothing is decided by what stands for those.
+OPEN_FUNCTIONS = FUNCTIONS | {
+    **dict.fromkeys(("min", "Min"), _of_found(min, least)),
+    **dict.fromkeys(("max", "Max"), _of_found(max, most)),
+}
 
 
 def is_open(sizes: Iterable[AnySize]) -> bool:

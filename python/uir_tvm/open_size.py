@@ -51,6 +51,9 @@ class Symbols(Protocol):
     def bounds(self, size: OpenSize) -> tuple[int | None, int | None]:
         """A number that it is never less than, and one that it never exceeds; None where none is known."""
 
+    def ends(self, size: AnySize, limits: Mapping[str, int]) -> tuple[int | None, int | None]:
+        """The same, where some symbols are no more than a number, and what the model finds may be nothing."""
+
     def part(self, operation: str, left: OpenSize | int, right: OpenSize | int) -> OpenSize:
         """A quotient, remainder or minimum that no polynomial is."""
 

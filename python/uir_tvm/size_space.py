@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from .errors import OpenSizeError, SizeError
+from .open_arithmetic import OPEN_FUNCTIONS
 from .open_bounds import lower_bound
 from .open_size import AnySize, OpenSize, at
 from .open_symbols import OpenSymbol, representative_in
@@ -206,7 +207,7 @@ class SizeSpace:
         symbols: Mapping[str, Any] = {variable: self.known(name) for variable, name in self._names.items()}
         before, self._means = self._means, True
         try:
-            return value_of(text, symbols)
+            return value_of(text, symbols, OPEN_FUNCTIONS)
         finally:
             self._means = before
 
@@ -389,10 +390,21 @@ class SizeSpace:
     def bounds(self, size: OpenSize) -> tuple[int | None, int | None]:
         """A number that it is never less than, and one that it never exceeds; None where none is known."""
         if size.terms not in self._bounds:
-            high = lower_bound([(monomial, -factor) for monomial, factor in size.terms], self._ranges)
-            low = lower_bound(size.terms, self._ranges)
+            low, high = self._least(size), self._least(-size)
             self._bounds[size.terms] = low, None if high is None else -high
         return self._bounds[size.terms]
+
+    def _least(self, size: AnySize) -> int | None:
+        """A number that it is never less than; a minimum that is taken off is at most either of its sides."""
+        if not isinstance(size, OpenSize):
+            return int(size)
+        found = [lower_bound(size.terms, self._ranges)]
+        for monomial, factor in size.terms:
+            operation, *sides = self._parts.get(monomial[0], ("",)) if len(monomial) == 1 else ("",)
+            if factor < 0 and operation == "min":
+                rest = size - factor * self.symbol(monomial[0])
+                found += [self._least(rest + factor * side) for side in sides]
+        return max((low for low in found if low is not None), default=None)
 
     def ends(self, size: AnySize, limits: Mapping[str, int]) -> tuple[int | None, int | None]:
         """The same, where some symbols are no more than a number, and what the model finds may be nothing."""

@@ -70,30 +70,39 @@ def symbols_of(size: Size) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(_NAME.findall(size)) if name not in FUNCTIONS)
 
 
-def value_of(size: Size, sizes: Sizes) -> int:
+def value_of(size: Size, sizes: Sizes, functions: Mapping[str, Callable[..., int]] = FUNCTIONS) -> int:
     """A size, for these of its symbols.
+
+    Parameters
+    ----------
+    size : int or str
+    sizes : mapping of str to int
+    functions : mapping of str to callable
+        What the expression may call.
 
     Raises
     ------
     FrontendError
         It is no expression that this module knows.
     """
-    return size if isinstance(size, int) else value_at(parsed(size), sizes, size)
+    return size if isinstance(size, int) else value_at(parsed(size), sizes, size, functions)
 
 
-def value_at(node: ast.expr, sizes: Sizes, text: str) -> int:
+def value_at(
+    node: ast.expr, sizes: Sizes, text: str, functions: Mapping[str, Callable[..., int]] = FUNCTIONS
+) -> int:
     """A part of a size, for these of its symbols; FrontendError where it is none that is known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.Name) and node.id in sizes:
         return sizes[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -value_at(node.operand, sizes, text)
+        return -value_at(node.operand, sizes, text, functions)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = value_at(node.left, sizes, text), value_at(node.right, sizes, text)
+        left, right = (value_at(side, sizes, text, functions) for side in (node.left, node.right))
         return _OPERATORS[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        return FUNCTIONS[node.func.id](*[value_at(arg, sizes, text) for arg in node.args])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
+        return functions[node.func.id](*[value_at(arg, sizes, text, functions) for arg in node.args])
     raise _unreadable(text)
 
 

@@ -23,7 +23,8 @@ def need_as_many(operator: str, shape: Sequence[Any], axis: int, count: int) -> 
     size = shape[axis]
     if not isinstance(size, OpenSize):
         return
-    said = f"{operator} of {count} elements along axis {axis % len(shape)}"
+    elements = "1 element" if count == 1 else f"{count} elements"
+    said = f"{operator} of {elements} along axis {axis % len(shape)}"
     if size.space.is_found(size):
         size.space.needs.setdefault(condition_text(Condition(size - count, ">=")), said)
     elif size < count:

@@ -27,6 +27,7 @@ from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
 from .torch_quantized import NAME, convert_dequantize
 from .torch_recurrent import RECURRENT
 from .torch_scatter import SCATTERS
+from .torch_slices import select, size_of, slice_of, split
 from .torch_sorting import SORTS
 from .torch_windows import WINDOWS
 
@@ -136,17 +137,6 @@ def _embedding(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     return importer.block_builder.emit(relax.op.take(weight, indices, axis=0))
 
 
-def _select(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
-    """x[..., i, ...], with i from the end where it is negative (TVM's converter reads before the tensor)."""
-    source, axis, index = node.args[:3]
-    assert isinstance(source, fx.Node) and isinstance(axis, int) and isinstance(index, int)
-    size = _size(source.meta["val"].shape[axis])
-    begin = index + size if index < 0 else index
-    emit = importer.block_builder.emit
-    piece = emit(relax.op.strided_slice(importer.env[source], [axis], [begin], [begin + 1]))
-    return emit(relax.op.squeeze(piece, [axis]))
-
-
 def _indexed(name: str, node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     """Indexing by tensors, negative indices from the end (TVM's converter reads before the tensor)."""
     source, indices = node.args[:2]
@@ -157,7 +147,7 @@ def _indexed(name: str, node: fx.Node, importer: ExportedProgramImporter) -> rel
             continue
         value = importer.env[index]
         zero = relax.const(0, dtype_of(value))
-        size = _size_tensor(_size(source.meta["val"].shape[axis]), dtype_of(value), emit)
+        size = _size_tensor(size_of(source.meta["val"].shape[axis]), dtype_of(value), emit)
         negative, wrapped = emit(relax.op.less(value, zero)), emit(relax.op.add(value, size))
         importer.env[index] = emit(relax.op.where(negative, wrapped, value))
     try:
@@ -234,7 +224,7 @@ class Stock:
 
 CONVERTERS: dict[str, Converter] = {
     **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
-    "select.int": _select,
+    "select.int": select,
     "layer_norm.default": _layer_norm,
     "matmul.default": _matmul,
     "mm.default": _matmul,
@@ -283,6 +273,8 @@ def converter_map(
     known: dict[str, Converter] = {name: partial(stock.convert, name) for name in stock.names}
     known.update(CONVERTERS)
     known["max_pool3d.default"] = partial(_max_pool3d, stock)
+    known["slice.Tensor"] = partial(slice_of, stock.convert)
+    known["split_with_sizes.default"] = partial(split, stock.convert)
     for name in REFUSED:
         known.pop(name, None)
     known.update(extra or {})
@@ -320,7 +312,7 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
     expected = node.meta.get("val")
     if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr) and not expected.is_complex():
         result = importer.block_builder.normalize(result)
-        want = (tuple(map(_size, expected.shape)), str(expected.dtype).removeprefix("torch."))
+        want = (tuple(map(size_of, expected.shape)), str(expected.dtype).removeprefix("torch."))
         result = _shaped(result, want, importer)
         if want[0] == () and isinstance(result.ty, relax.TensorType) and shape_of(result) == (1,):
             # the importer makes a tensor of rank 1 of a size among the operands
@@ -375,9 +367,3 @@ def _shaped(result: tvm.ir.Expr, want: tuple[Any, str], importer: ExportedProgra
     elif int(result.ty.ndim) != len(shape):
         return result
     return importer.block_builder.match_cast(result, relax.TensorType(said, dtype))
-
-
-def _size(size: Any) -> Any:
-    """PyTorch's size; of a symbol, inside `reading_open_sizes`, ours."""
-    space = open_sizes()
-    return size if space is None or isinstance(size, int) else space.said(str(size.node.expr))

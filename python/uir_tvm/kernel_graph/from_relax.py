@@ -275,8 +275,10 @@ def _strided_slice(call: tvm.ir.Call, tensors: list[View]) -> View | None:
     for axis, begin, step in zip(axes, begins, steps, strict=True):
         axis %= len(shape)
         extent = source[axis]
-        first = begin + extent if begin < 0 else begin
-        first = min(max(first, 0), extent)
+        first = begin
+        if isinstance(begin, int) or not call.attrs.assume_inbound:
+            first = begin + extent if begin < 0 else begin
+            first = min(max(first, 0), extent)
         sliced = layout.slice(axis, first, shape[axis], step) if step > 0 else None
         if sliced is None:
             return None

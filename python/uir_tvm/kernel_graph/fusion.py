@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from attrs import frozen
 
-from ..open_arithmetic import same
+from ..open_arithmetic import may_exceed, same
 from .kept_state import overwrites
 from .operator_groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
@@ -297,7 +297,7 @@ class Fusion:
         """The operator moved behind the view through which its one reader reads it."""
         reader, index = reading
         view, role = reader.operands[index], group.roles[reader]
-        if view.layout.size > op.result.size and op.kind.expensive:
+        if op.kind.expensive and may_exceed(view.layout.size, op.result.size):
             return Obstacle(f"{op.name} would be computed {view.layout.size // op.result.size} times")
         if view.shape != group.space.shape_of(role):
             return Obstacle(

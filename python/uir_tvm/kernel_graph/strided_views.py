@@ -13,7 +13,7 @@ from math import prod
 
 from attrs import field, frozen
 
-from ..open_arithmetic import divides, is_many, is_one, same, structure
+from ..open_arithmetic import divides, is_many, is_one, may_exceed, representative, same, structure
 
 Atom = tuple[int, int]
 Dim = tuple[Atom, ...]
@@ -209,6 +209,8 @@ def digits(
         every coordinate.  None where an atom straddles a boundary or coordinates could carry.
     """
     strides = contiguous_strides(radices)
+    # of what has no elements nothing is read
+    filled = [*radices, *(extent for extent, _ in layout.atoms)]
     live = [j for j in range(len(radices)) if is_many(radices[j])]
     offsets, rest = [0] * len(radices), layout.offset
     for j in live:
@@ -226,13 +228,13 @@ def digits(
             while is_many(extent):
                 position = next((j for j in live if same(strides[j], stride)), None)
                 if position is None:
-                    position = next((j for j in live if strides[j] <= stride), None)
+                    position = next((j for j in live if not may_exceed(strides[j], stride, filled)), None)
                 if position is None or not divides(strides[position], stride):
                     return None
                 factor = stride // strides[position]
                 room = -(-radices[position] // factor)
                 inner = extent
-                if extent > room:
+                if may_exceed(extent, room, filled):
                     if not divides(room, extent) or factor * room != radices[position]:
                         return None
                     inner = room
@@ -241,7 +243,7 @@ def digits(
                 extent //= inner
                 stride *= inner
         dims.append(tuple(reversed(found)))
-    if any(high >= radix for high, radix in zip(highest, radices, strict=True)):
+    if any(may_exceed(high + 1, radix, filled) for high, radix in zip(highest, radices, strict=True)):
         return None
     return tuple(dims), tuple(offsets)
 
@@ -268,10 +270,11 @@ def rebase(layout: Layout, storage: Layout) -> Layout | None:
 
 def factored_shape(layout: Layout, size: int) -> tuple[int, ...] | None:
     """A row-major shape of ``size`` elements along whose axes the view's atoms lie; None if there is none."""
-    cuts = sorted({1, size} | {s for e, s in layout.atoms if s} | {e * s for e, s in layout.atoms if s})
-    cuts = [cut for cut in cuts if divides(cut, size)]
+    cuts = {1, size} | {s for e, s in layout.atoms if s} | {e * s for e, s in layout.atoms if s}
+    # in an order that is right for no more than it need be: each has to divide the next one
+    ordered = sorted((cut for cut in cuts if divides(cut, size)), key=representative)
     shape = []
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in zip(ordered, ordered[1:], strict=False):
         if not divides(low, high):
             return None
         shape.append(high // low)

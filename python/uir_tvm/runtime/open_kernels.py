@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 import tvm
+from tvm.s_tir import SBlock
+from tvm_ffi.structural import structural_walk
 
 from .. import pipeline
 from ..bound_kernel import symbols_in
@@ -104,7 +106,7 @@ class OpenKernels:
         self, name: str, function: tvm.tirx.PrimFunc, limits: Mapping[str, int] | None = None
     ) -> str:
         """The same, with sizes up to these alone."""
-        is_open = bool(symbols_in(function))
+        is_open = bool(_open_in(function))
         if name not in self.records:
             given = function.with_attr("target", self._target)
             if is_open:
@@ -117,7 +119,7 @@ class OpenKernels:
         if not is_open or refusal is None:
             return ""
         if limits is None and isinstance(refusal.error, OpaqueFunctionError):
-            if self._built_by_tvm(name, function):
+            if not self._may_sum_nothing(function) and self._built_by_tvm(name, function):
                 return ""
         del self.records[name]
         return record.fallback
@@ -129,6 +131,11 @@ class OpenKernels:
         told = {str(variable.name): each for each, variable in self._space.variables.items()}
         told |= {own: str(size) for own, size in self._own.get(name, {}).items()}
         return attrs.evolve(record, variants=tuple(attrs.evolve(v, told=told) for v in record.variants))
+
+    def _may_sum_nothing(self, function: tvm.tirx.PrimFunc) -> bool:
+        """Whether it reduces over what the model finds: TVM's own code begins no sum of nothing."""
+        found = {str(self._space.variables[name].name) for name in self._space.found}
+        return _reduces(function) and not found.isdisjoint(str(each.name) for each in _open_in(function))
 
     def _built_by_tvm(self, name: str, function: tvm.tirx.PrimFunc) -> bool:
         """Whether TVM's own lowering makes code of a function for all sizes."""
@@ -164,8 +171,7 @@ class OpenKernels:
         """
         own = self._own.get(name, {})
         symbols = {str(variable.name): each for each, variable in self._space.variables.items()}
-        plain = [param for param in function.params if not tvm.tirx.is_buffer_var(param)]
-        wanted = dict.fromkeys(str(variable.name) for variable in (*symbols_in(function), *plain))
+        wanted = dict.fromkeys(str(variable.name) for variable in _open_in(function))
         try:
             return {v: at(own[v], numbers) if v in own else numbers[symbols[v]] for v in wanted}
         except KeyError as error:
@@ -181,6 +187,19 @@ class OpenKernels:
             enter(made)
             self.calls[signature] = made
         return self.calls[signature]
+
+
+def _open_in(function: tvm.tirx.PrimFunc) -> list[Any]:
+    """The sizes of a kernel that are open: those of its dimensions, and those that are parameters alone."""
+    plain = [param for param in function.params if not tvm.tirx.is_buffer_var(param)]
+    return list(dict.fromkeys([*symbols_in(function), *plain]))
+
+
+def _reduces(function: tvm.tirx.PrimFunc) -> bool:
+    """Whether a block of it begins with a value that it then adds to."""
+    found: list[bool] = []
+    structural_walk(function.body, (SBlock, lambda block: found.append(block.init is not None)))
+    return any(found)
 
 
 @attrs.define(eq=False, weakref_slot=True)

@@ -237,7 +237,8 @@ class SymbolicPrograms:
     def _again(self, form: SymbolicForm, sizes: Sizes, asked: int) -> bool:
         """Whether the model is read once more, without sizes of 1 or with them: where less is asked."""
         if self._asked is None:
-            if not asked or self._least(form) >= LEAST_OF_MANY or min(sizes.values()) < LEAST_OF_MANY:
+            small = min(sizes.values(), default=0) < LEAST_OF_MANY
+            if not asked or small or self._least(form) >= LEAST_OF_MANY:
                 return False
             self._asked, self._ones = asked, False
             return True

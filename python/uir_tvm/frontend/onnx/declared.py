@@ -10,7 +10,7 @@ import onnx
 from tvm import relax
 
 from ...errors import FrontendError, ShapeError
-from ...open_size import AnySize, OpenSize
+from ...open_arithmetic import is_found
 from ..relax_view import dtype_of, shape_of
 from .input_shapes import graph_inputs
 from .known import element_name
@@ -54,7 +54,7 @@ def check_results(outputs: Sequence[onnx.ValueInfoProto], main: relax.Function) 
             )
         wrong = tensor.HasField("shape") and (
             len(dims) != len(shape)
-            or any(d is not None and not _is_found(s) and d != s for d, s in zip(dims, shape, strict=False))
+            or any(d is not None and not is_found(s) and d != s for d, s in zip(dims, shape, strict=False))
         )
         if wrong or (want_dtype and want_dtype != dtype_of(probe)):
             raise FrontendError(
@@ -62,8 +62,3 @@ def check_results(outputs: Sequence[onnx.ValueInfoProto], main: relax.Function) 
                 f"{tuple(dims)} {want_dtype}",
                 remedy="re-run onnx.shape_inference on the model and import again",
             )
-
-
-def _is_found(size: AnySize) -> bool:
-    """Whether a size is known only once the model runs."""
-    return isinstance(size, OpenSize) and size.space.is_found(size)

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 from tvm import relax
 
 from ....errors import ShapeError
-from ....open_arithmetic import is_open
+from ....open_arithmetic import is_found, is_open, least, may_exceed, most
 from ....open_size import AnySize, OpenSize
 from ...open_expressions import expressions
 from ...relax_view import shape_of
@@ -93,8 +93,10 @@ def _open_slice(node: OnnxNode, data: Any, axis: int, bounds: tuple[AnySize, Any
     size = (shape_of(data) or ())[axis]
     if step < 1:
         node.refuse("goes backwards over a size that is open", need="a positive step, or a number as size")
-    low, high = _clamped(start, size), _clamped(end, size)
-    if not low < high:
+    low, high = _clamped(node, start, size), _clamped(node, end, size)
+    if is_found(low, high):
+        high = low + most(high - low, 0)  # what is found may leave nothing
+    elif not low < high:
         node.refuse("may keep nothing of a size that is open", need="bounds with something between them")
     rest = size - high
     if low == 0 and isinstance(rest, int) and rest == 0 and step == 1:
@@ -102,14 +104,18 @@ def _open_slice(node: OnnxNode, data: Any, axis: int, bounds: tuple[AnySize, Any
     return _part(node, data, axis, low, high, step)
 
 
-def _clamped(bound: AnySize, size: AnySize) -> AnySize:
+def _clamped(node: OnnxNode, bound: AnySize, size: AnySize) -> AnySize:
     """A bound within an axis, by the standard's rules."""
     if isinstance(bound, int) and bound >= ENDLESS:
         return size
     if isinstance(bound, int) and bound <= -ENDLESS:
         return 0
+    if is_found(bound) and may_exceed(0, bound):
+        node.refuse("may begin or end below 0, which is from the end", need="a bound that is known not to")
     if bound < 0:
         bound = bound + size
+    if is_found(bound, size):
+        return least(most(bound, 0), size)
     if bound < 0:
         return 0
     return size if bound > size else bound
