@@ -19,6 +19,8 @@ from .known import Known, VersionedNode, attributes_of, of_sizes
 RANDOM = frozenset(
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli".split()
 )
+#: What integers are of no elements where floats are no number: NumPy makes their least number of that.
+OF_NOTHING = {"ReduceMean": 0}
 
 
 def evaluate(step: VersionedNode, known: Known) -> dict[str, np.ndarray] | None:
@@ -55,9 +57,13 @@ def by_reference(step: VersionedNode, feeds: Mapping[str, np.ndarray]) -> list[n
     """One node by ONNX's reference implementation; None where that has no such operator, or refuses."""
     try:
         with np.errstate(all="ignore"):
-            return list(_evaluator(step).run(None, dict(feeds)))
+            values = list(_evaluator(step).run(None, dict(feeds)))
     except Exception:  # it raises what NumPy raises, and more; the conversion of the node says what is wrong
         return None
+    number = OF_NOTHING.get(step.node.op_type)
+    if number is not None and not feeds[step.node.input[0]].size:
+        return [np.full_like(v, number) if np.asarray(v).dtype.kind in "iu" else v for v in values]
+    return values
 
 
 def has_reference(step: VersionedNode) -> bool:

@@ -108,8 +108,10 @@ def reduction(node: OnnxNode) -> list[Any] | None:
 
 
 def _of_nothing(value: float, dtype: str) -> np.ndarray:
-    """The result over no elements: the extremes of integers where floats have infinities."""
+    """The result over no elements: the extremes of integers where floats have infinities, 0 for no number."""
     numpy = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    if numpy.kind in "iu" and np.isnan(value):
+        return np.zeros((), numpy)
     if numpy.kind in "iu" and np.isinf(value):
         bounds = np.iinfo(numpy)
         return np.array(bounds.min if value < 0 else bounds.max, numpy)
