@@ -16,6 +16,7 @@ from ..frontend.relax_view import axes_of, is_constant
 from ..frontend.rules.rewriter import recall
 from ..target_facts import Facts
 from .attention import ATTENTION, Attention
+from .empty_stores import without_empty_stores
 from .extrema import MAXIMUM, MINIMUM, legalize_average_pool, legalize_max_pool
 from .offsets import without_offsets
 from .op_kinds import PACKED_PRODUCT
@@ -360,7 +361,7 @@ def legalize(mod: tvm.IRModule, skip: Sequence[str] = ()) -> tvm.IRModule:
             mod = relax.backend.DispatchSampling()(mod)
         mod = relax.backend.DispatchSortScan()(mod)
     mod = relax.transform.LegalizeOps({**typed_rules(), **OVERRIDES}, skip_ops=list(skip))(mod)
-    return without_offsets(mod)
+    return without_empty_stores(without_offsets(mod))
 
 
 def _calls(mod: tvm.IRModule, name: str) -> bool:
