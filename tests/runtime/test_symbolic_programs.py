@@ -303,3 +303,27 @@ def test_a_size_that_a_later_condition_excludes_is_compiled_alone(monkeypatch: p
     assert made is not None
     expect_close(exe(*args), module(*args))
     assert not any(type(each.executable).__name__ == "SizedExecutable" for each in exe._whole.values())
+
+
+class Places(torch.nn.Module):
+    """Rows of a table by their places, of which a buffer is cut to the length before anything else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", torch.arange(32)[None])
+        self.table = torch.nn.Embedding(32, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        places = self.places[:, : x.shape[1]]
+        return self.table(places) + x, x[:, -1]
+
+
+def test_a_constant_is_cut_to_a_size_before_an_input_is_read() -> None:
+    """The size is said in the input's variable, which nothing has met by then."""
+    model, length = Places().eval(), torch.export.Dim("length", min=2, max=32)
+    exe = uir_tvm.compile(model, args=(torch.randn(2, 5, 8),), dynamic_shapes={"x": {1: length}})
+    for size in (3, 32, 7):
+        x = torch.randn(2, size, 8)
+        for got, want in zip(exe(x), model(x), strict=True):
+            torch.testing.assert_close(got, want, atol=1e-6, rtol=1e-6)
+    assert exe.report()["imported_by_shape"] == "" and exe.report()["compiled"] == 1

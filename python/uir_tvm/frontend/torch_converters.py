@@ -18,7 +18,6 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 from ..errors import FrontendError, last_line
 from ..open_arithmetic import is_open, structure
 from ..open_size import OpenSize
-from ..size_space import open_sizes
 from .relax_view import dtype_of, shape_of
 from .torch_affine import AFFINE
 from .torch_convolutions import CONVOLUTIONS
@@ -27,7 +26,7 @@ from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
 from .torch_quantized import NAME, convert_dequantize
 from .torch_recurrent import RECURRENT
 from .torch_scatter import SCATTERS
-from .torch_slices import select, size_of, slice_of, split
+from .torch_slices import meet_variables, select, size_of, slice_of, split
 from .torch_sorting import SORTS
 from .torch_windows import WINDOWS
 
@@ -352,10 +351,7 @@ def _shaped(result: tvm.ir.Expr, want: tuple[Any, str], importer: ExportedProgra
     shape, dtype = want
     if not is_open(shape) or not isinstance(result.ty, relax.TensorType) or dtype_of(result) != dtype:
         return result
-    space = open_sizes()
-    for value in importer.env.values():  # the inputs' variables are what sizes are said in
-        if space is not None and not space.has_variables and isinstance(value, tvm.ir.Var):
-            shape_of(value)
+    meet_variables(importer)
     said, known = relax.ShapeExpr(shape), result.ty.shape
     if isinstance(known, relax.ShapeExpr) and len(known) == len(said):
         analyzer = tvm.sym.Analyzer()

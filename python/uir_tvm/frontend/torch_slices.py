@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+import tvm
 from torch import fx
 from tvm import relax
 
@@ -15,6 +16,7 @@ from ..open_size import AnySize
 from ..size_space import open_sizes
 from .element_needs import need_as_many
 from .open_expressions import expressions
+from .relax_view import shape_of
 from .torch_graph import arguments, target_name
 
 if TYPE_CHECKING:
@@ -71,8 +73,17 @@ def split(stock: Callable[..., Any], node: fx.Node, importer: ExportedProgramImp
     return parts
 
 
+def meet_variables(importer: ExportedProgramImporter) -> None:
+    """Let the inputs' variables be met: they are what sizes are said in."""
+    space = open_sizes()
+    for value in importer.env.values():
+        if space is not None and not space.has_variables and isinstance(value, tvm.ir.Var):
+            shape_of(value)
+
+
 def _part(importer: Any, source: fx.Node, axis: int, begin: AnySize, count: AnySize) -> relax.Var:
     """So many elements of an axis from a place on, all of which are in it."""
+    meet_variables(importer)
     low, high = (expressions([each]) for each in (begin, begin + count))
     within = is_open((begin, count))
     piece = relax.op.strided_slice(importer.env[source], [axis], low, high, assume_inbound=within)
