@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -124,34 +124,19 @@ def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
         select(names)
 
 
-def _known_precision(_: Any, __: Any, chosen: str) -> None:
-    if chosen not in PRECISIONS:
-        raise UirError(
-            f"{chosen!r} is no precision.",
-            where="CompileOptions.precision or --precision",
-            need="one of " + ", ".join(PRECISIONS),
-            remedy="float32 computes a model as it is written",
-        )
+def _among(known: Sequence[str], what: str, remedy: str) -> Callable[[Any, Any, str], None]:
+    """A validator of a field that is one of some words."""
 
+    def validate(_: Any, field: Any, chosen: str) -> None:
+        if chosen not in known:
+            raise UirError(
+                f"{chosen!r} is no {what}.",
+                where=f"CompileOptions.{field.name} or --{field.name}",
+                need="one of " + ", ".join(known),
+                remedy=remedy,
+            )
 
-def _known_activation(_: Any, __: Any, chosen: str) -> None:
-    if chosen not in ACTIVATIONS:
-        raise UirError(
-            f"{chosen!r} is no way to read activations.",
-            where="CompileOptions.activation or --activation",
-            need="one of " + ", ".join(ACTIVATIONS),
-            remedy="exact reads them as they are, int8 lets products with packed weights round them",
-        )
-
-
-def _known_convolution(_: Any, __: Any, chosen: str) -> None:
-    if chosen not in CONVOLUTIONS:
-        raise UirError(
-            f"{chosen!r} is no way to add up convolutions.",
-            where="CompileOptions.convolution or --convolution",
-            need="one of " + ", ".join(CONVOLUTIONS),
-            remedy="fast takes what was measured to be fastest, direct adds up products of pixels alone",
-        )
+    return validate
 
 
 def _with_toolkits(_: type, fields: list[Any]) -> list[Any]:
@@ -283,9 +268,26 @@ class CompileOptions:
         "CompileOptions.variants",
         "faster takes those that pay, named those of recipes alone, none one kernel for all sizes",
     )
-    precision: str = attrs.field(default="float32", validator=_known_precision)
-    activation: str = attrs.field(default="exact", validator=_known_activation)
-    convolution: str = attrs.field(default="fast", validator=_known_convolution)
+    precision: str = attrs.field(
+        default="float32",
+        validator=_among(PRECISIONS, "precision", "float32 computes a model as it is written"),
+    )
+    activation: str = attrs.field(
+        default="exact",
+        validator=_among(
+            ACTIVATIONS,
+            "way to read activations",
+            "exact reads them as they are, int8 lets products with packed weights round them",
+        ),
+    )
+    convolution: str = attrs.field(
+        default="fast",
+        validator=_among(
+            CONVOLUTIONS,
+            "way to add up convolutions",
+            "fast takes what was measured to be fastest, direct adds up products of pixels alone",
+        ),
+    )
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False
