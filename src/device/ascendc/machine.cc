@@ -45,19 +45,21 @@ void SetOther(Finding* finding, uint64_t epoch) {
 
 void Report(Finding finding) { machine.findings->Add(std::move(finding)); }
 
-void Fail(Finding finding) {
-  Report(std::move(finding));
+/*! Ends the launch; the core that runs does not go on. */
+[[noreturn]] static void Abort() {
   machine.aborted = true;
   SwitchFiber(&machine.core->fiber, &machine.scheduler);
   __builtin_unreachable();
 }
 
+void Fail(Finding finding) {
+  Report(std::move(finding));
+  Abort();
+}
+
 void NeedValues() {
   machine.looked = true;
-  if (machine.values) return;
-  machine.aborted = true;
-  SwitchFiber(&machine.core->fiber, &machine.scheduler);
-  __builtin_unreachable();
+  if (!machine.values) Abort();
 }
 
 void CheckDeadline(int line) {
