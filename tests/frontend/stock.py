@@ -12,11 +12,12 @@ import tvm
 from tvm import relax
 from uir_tvm.frontend.relax_view import op_name
 
+from tests.stock import stock
+
 
 def run(mod: tvm.IRModule, inputs: Sequence[np.ndarray | torch.Tensor]) -> list[np.ndarray]:
     """Outputs of ``main``, compiled by stock TVM for one thread of this machine."""
-    executable = tvm.compile(relax.transform.LegalizeOps()(mod), "llvm")
-    machine = relax.VirtualMachine(executable, tvm.cpu())
+    machine = relax.VirtualMachine(stock(relax.transform.LegalizeOps()(mod)), tvm.cpu())
     result = machine["main"](*[tvm.runtime.tensor(np.asarray(value)) for value in inputs])
     return [result.numpy()] if isinstance(result, tvm.runtime.Tensor) else [item.numpy() for item in result]
 
