@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from uir_tvm.errors import DatabaseError
 from uir_tvm.json_lines import JsonLines
+
+from .without_torch import program
 
 VALUES = st.lists(st.one_of(st.integers(), st.text(), st.lists(st.floats(allow_nan=False))), min_size=1)
 
@@ -80,6 +81,6 @@ for n in range(4):
             os._exit(status)
 sys.exit(any(os.wait()[1] for _ in range(4)))
 """
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=120)
+    subprocess.run(program(code, path), check=True, timeout=120)
     found = lines(path).read()
     assert sorted(line[:2] for line in found) == [[n, i] for n in range(4) for i in range(100)]

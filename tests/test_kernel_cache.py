@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
-import sys
 from typing import Any
 
 import attrs
@@ -23,6 +22,8 @@ from uir_tvm.heroes import HEROES
 from uir_tvm.igraph.iops import IOPS
 from uir_tvm.schedules import RECIPES
 from uir_tvm.stages import KernelRecord, StageContext
+
+from .without_torch import program
 
 CPU = tvm.target.Target("uir-cpu")
 
@@ -233,7 +234,7 @@ print(exe.report()["kernel_cache"])
 def test_processes_share_what_was_compiled(own_folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Two at once make the same file; this one finds it."""
     (tmp_path / "twice.json").write_text(tvm.ir.save_json(function()))
-    words = [sys.executable, "-c", OTHER, str(tmp_path / "twice.json")]
+    words = program(OTHER, tmp_path / "twice.json")
     both = [subprocess.Popen(words, text=True, stdout=subprocess.PIPE) for _ in range(2)]
     said = [process.communicate(timeout=120)[0] for process in both]
     assert all(process.returncode == 0 for process in both), said

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
-import sys
-import textwrap
+
+from .without_torch import program
 
 VARIABLES = ("TVM_NUM_THREADS", "TVM_BIND_THREADS")
 
@@ -45,15 +45,11 @@ assert dict(os.environ) == before
 """
 
 
-#: TVM would import it, for seconds.
-WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n"
-
-
 def output(code: str, *arguments: object, **environment: str) -> list[str]:
     """What Python prints, without these variables unless they are given."""
     env = {name: value for name, value in os.environ.items() if name not in (*VARIABLES, "OMP_NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH + textwrap.dedent(code), *map(str, arguments)],
+        program(code, *arguments),
         capture_output=True,
         text=True,
         env={**env, **environment},

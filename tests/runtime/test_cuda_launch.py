@@ -10,13 +10,14 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 from typing import Any
 
 import pytest
 from tvm import libinfo
 from uir_tvm._native import library_path
 from uir_tvm.target.cuda import toolchain
+
+from tests.without_torch import script
 
 FAKE = pathlib.Path(__file__).with_name("fake")
 
@@ -49,9 +50,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     library = folder / "libcuda.so.1"
     flags = ["-O2", "-shared", "-fPIC", "-Wall", "-Werror"]
     subprocess.run(["gcc", *flags, "-o", str(library), str(FAKE / "cuda.c")], check=True)
-    arguments = [FAKE / "run.py", libinfo.find_libtvm_runtime(), library_path(), library]
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
+        script(FAKE / "run.py", libinfo.find_libtvm_runtime(), library_path(), library),
         input=json.dumps(CASES),
         env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
         check=True,

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -23,6 +22,7 @@ from uir_tvm.target.cuda import places, toolchain
 
 from tests import tiny
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
+from tests.without_torch import program
 
 MODEL = CompileOptions(device="model")
 
@@ -87,8 +87,8 @@ def test_saved_and_loaded_here_and_with_the_runtime_alone(
     # no compiler either: what is saved holds the code
     nothing = {"PATH": str(tmp_path), "UIR_CACHE_DIR": str(tmp_path)}
     environment = {**os.environ, "TVM_USE_RUNTIME_LIB": "1", **nothing}
-    arguments = [sys.executable, "-c", PROGRAM, file, tmp_path / "x.npy", tmp_path / "y.npy"]
-    subprocess.run(list(map(str, arguments)), env=environment, check=True, timeout=300)
+    command = program(PROGRAM, file, tmp_path / "x.npy", tmp_path / "y.npy")
+    subprocess.run(command, env=environment, check=True, timeout=300)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), wanted)
 
 

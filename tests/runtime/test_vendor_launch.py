@@ -7,13 +7,14 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 from typing import Any
 
 import attrs
 import pytest
 from tvm import libinfo
 from uir_tvm._native import library_path
+
+from tests.without_torch import script
 
 FAKE = pathlib.Path(__file__).with_name("fake")
 
@@ -152,9 +153,8 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     library, kernels = folder / runtime.library, folder / "kernels.so"
     subprocess.run([*flags, "-o", str(library), str(FAKE / runtime.runtime)], check=True)
     subprocess.run([*flags, "-o", str(kernels), str(FAKE / runtime.kernels), str(library)], check=True)
-    arguments = [FAKE / "run_device.py", libinfo.find_libtvm_runtime(), library_path(), library, kernels]
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
+        script(FAKE / "run_device.py", libinfo.find_libtvm_runtime(), library_path(), library, kernels),
         input=json.dumps(runtime.common | {"cases": runtime.cases}),
         env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
         check=True,

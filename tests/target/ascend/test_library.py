@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +20,8 @@ from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.integer_matmul_attrs import IntegerMatmulAttrs
 from uir_tvm.library.library_tables import library_of
 from uir_tvm.target.ascend import library as ascend
+
+from tests.without_torch import script
 
 Array = np.ndarray[Any, Any]
 #: Sums in float32, one rounding to the type: half an ulp, relative to the largest result.
@@ -169,7 +170,7 @@ def on_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array | str
         text, dtypes = byte_product.to_json(), [array.dtype.name for array in arrays]
         cases[name] = {"function": "integer_matmul", "attrs": text, "dtypes": dtypes}
     subprocess.run(
-        [sys.executable, str(pathlib.Path(__file__).with_name("fake") / "run_aclnn.py"), str(folder)],
+        script(pathlib.Path(__file__).with_name("fake") / "run_aclnn.py", folder),
         input=json.dumps(cases),
         env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
         check=True,
