@@ -9,8 +9,12 @@ import uir_tvm
 from torch import Tensor, nn
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import every_two
+
 #: Roundings along four layers, relative to the largest result.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2}
+#: What the model is of.
+FLOAT, OWN = "of float32", "of its dtype"
 
 
 class Layers(nn.Module):
@@ -38,15 +42,14 @@ def model() -> tuple[nn.Module, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
 
 
 @pytest.mark.compares_itself
-@pytest.mark.parametrize("precision", sorted(ROUNDING))
-@pytest.mark.parametrize("target", list(TARGETS))
-@pytest.mark.parametrize("asked", [False, True], ids=["of its dtype", "of float32"])
-def test_a_model_in_half_precision(asked: bool, target: str, precision: str, model) -> None:
+@pytest.mark.parametrize(("target", "precision", "of"), every_two(TARGETS, sorted(ROUNDING), (OWN, FLOAT)))
+def test_a_model_in_half_precision(target: str, precision: str, of: str, model) -> None:
     module, given, want = model
     options = uir_tvm.CompileOptions(
-        device="auto" if target == "uir-cpu" else "model", precision=precision if asked else "float32"
+        device="auto" if target == "uir-cpu" else "model",
+        precision=precision if of == FLOAT else "float32",
     )
-    if not asked:
+    if of != FLOAT:
         dtype = getattr(torch, precision)
         module, given = Layers().eval(), tuple(each.to(dtype) for each in given)
         module.load_state_dict(model[0].state_dict())

@@ -11,7 +11,7 @@ from uir_tvm.kernel_graph import build
 from uir_tvm.library import integer_matmul_attrs
 from uir_tvm.library.integer_matmul_attrs import WindowLimits
 
-from tests.asked import asked
+from tests.asked import asked, in_turn
 
 from .byte_problems import PROBLEMS
 
@@ -21,8 +21,8 @@ ANY = WindowLimits(inputs=1, outputs=1, products=1)
 QUICK = ("odd sizes", "open rows", "a convolution")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", asked(QUICK, tuple(PROBLEMS)))
+@pytest.mark.compares_itself
+@pytest.mark.parametrize(("name", "target"), in_turn(asked(QUICK, tuple(PROBLEMS)), TARGETS))
 def test_every_bit_is_that_of_integers(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integer_matmul_attrs, "WINDOWS", ANY)
     problem = PROBLEMS[name]

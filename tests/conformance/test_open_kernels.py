@@ -10,15 +10,16 @@ import pytest
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import in_turn
 from tests.open_functions import OPEN, kernel_of, run_at
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: Nothing, one, around small tiles, primes, around larger tiles; fewer where a host model is slow.
 SIZES = (0, 1, 2, 3, 5, 8, 9, 13, 64, 65, 101)
 FEW = (0, 1, 9, 65)
-#: What host models run by default: one operator of each recipe, and two sizes.
+#: What host models run by default, each on one of them in turn: one operator of each recipe, and two sizes.
 QUICK = [*{function.hero: name for name, function in OPEN.items()}.values(), "two sizes"]
-CASES = [(name, target) for target in TARGETS for name in OPEN if ALL or target == "uir-cpu" or name in QUICK]
+CASES = in_turn(OPEN, TARGETS, may=lambda name, target: ALL or target == "uir-cpu" or name in QUICK)
 #: Recipes without such an operator, and why.
 WITHOUT = {
     "attention": "its length is an inner dimension: test_open_rows has it",

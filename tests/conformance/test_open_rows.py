@@ -13,6 +13,7 @@ from uir_tvm.igraph.space import Size
 from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import in_turn
 from tests.open_functions import FEW, INNER, KEYS, LED, LONGEST, ROUNDED, kernel_of, normalized, run_at
 
 ALL = bool(os.environ.get("UIR_TEST_ALL"))
@@ -28,12 +29,14 @@ LONG = ("softmax of masked scores", "layer norm of open rows", "attention")
 #: Targets without kernels of attention for all sizes that are held to every bit: sums that go on are rounded
 #: once more where the cube core makes each product by itself.
 WITHOUT = ("uir-ascend",)
-CASES = [
-    (name, target)
-    for target in TARGETS
-    for name in INNER
-    if (ALL or target == "uir-cpu" or name not in LONG) and not (target in WITHOUT and name in ROUNDED)
-]
+#: Each function on the CPU, and on one device in turn; on all with ``UIR_TEST_ALL=1``.
+CASES = in_turn(
+    INNER,
+    TARGETS,
+    may=lambda name, target: (
+        (ALL or target == "uir-cpu" or name not in LONG) and not (target in WITHOUT and name in ROUNDED)
+    ),
+)
 #: How many rows, or batches, there are beside them, in turn.
 ROWS = (1, 2, 3, 5)
 
@@ -54,8 +57,7 @@ def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
 
 
 @pytest.mark.compares_itself
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", LED)
+@pytest.mark.parametrize(("name", "target"), in_turn(LED, TARGETS))
 def test_closed_dimensions_may_lead(name: str, target: str) -> None:
     """Many units share the rows, though what is outside of the open dimension is a number."""
     function = LED[name]

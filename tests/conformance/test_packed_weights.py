@@ -147,6 +147,7 @@ FEW = ("MatMulNBits of 4 bits with zero points", "PyTorch, 8 bits in groups")
 DEVICES = [(name, f"uir-{kind}") for name in asked(FEW, tuple(CASES)) for kind in ("cuda", "ascend", "bang")]
 
 
+@pytest.mark.compares_itself(but=("uir-cpu",))
 @pytest.mark.parametrize(("name", "target"), [*((name, "uir-cpu") for name in CASES), *DEVICES])
 def test_weights_stay_packed_on_every_target(name: str, target: str) -> None:
     model, wanted, packed = _case(name)

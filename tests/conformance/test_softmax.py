@@ -15,7 +15,7 @@ from uir_tvm.options import CompileOptions
 from uir_tvm.schedules import fallback
 from uir_tvm.target.registry import TARGETS
 
-from tests.asked import asked
+from tests.asked import asked, every_two
 
 from ..kernel_graph.programs import module
 
@@ -25,12 +25,15 @@ SHAPES = [(37, 100), (5, 7), (1, 33), (129, 1000), (3, 65537)]
 ERRORS = {"float32": 4e-6, "float16": 2.0**-11 * 1.01, "bfloat16": 2.0**-8 * 1.01}
 #: Half of the least difference of two numbers of a dtype; the host model of a GPU computes e^x to 2^-126.
 LEAST = {"float32": 2.0**-125, "float16": 2.0**-25, "bfloat16": 2.0**-125}
+#: Any two of a target, a shape and a dtype; all three with ``UIR_TEST_ALL=1``.
+CASES = [
+    pytest.param(target, shape, dtype, id=f"{target}-{shape[0]}x{shape[1]}-{dtype}")
+    for target, shape, dtype in every_two(TARGETS, SHAPES, asked(list(ERRORS)[:2], list(ERRORS)))
+]
 
 
 @pytest.mark.compares_itself
-@pytest.mark.parametrize("dtype", asked(list(ERRORS)[:2], list(ERRORS)))
-@pytest.mark.parametrize("shape", SHAPES, ids="x".join(["{0[0]}", "{0[1]}"]).format)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "shape", "dtype"), CASES)
 def test_ragged_rows(target: str, shape: tuple[int, int], dtype: str) -> None:
     """The kernel of the recipe, not the host's and not that of one unit; NumPy and the interpreter agree."""
 

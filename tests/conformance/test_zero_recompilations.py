@@ -18,6 +18,7 @@ FEW = [("gpt2", "onnx"), ("lstm", "torch"), ("lstm", "onnx"), ("convolutions", "
 CASES = [(name, route) for name in OPEN_MODELS for route in ROUTES] if ALL else FEW
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize(("name", "route"), CASES)
 def test_nothing_is_compiled_after_the_first_call(name: str, route: str) -> None:
     found = recompilations(name, route, 10 if ALL else 4)

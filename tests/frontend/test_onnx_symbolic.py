@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from uir_tvm.kernel_graph import assemble
 from uir_tvm.runtime.symbolic_programs import SymbolicPrograms
 
+from tests.asked import in_turn
+
 from ..kernel_graph.programs import run_graph
 from ..runtime.test_symbolic_programs import Bert, Gpt, Lstm, expect_close, ids, mask
 
@@ -107,10 +109,11 @@ def exported(name: str, dynamo: bool) -> tuple[nn.Module, onnx.ModelProto, Any, 
     return module, onnx.load_from_string(file.getvalue()), inputs, symbols
 
 
-#: Exporters by model; that of graphs of torch.export may fix the length of a recurrence.
-EXPORTED = [
-    (name, dynamo) for name in MODELS for dynamo in (False, True) if not (dynamo and "length" in name)
-]
+#: An exporter of each model in turn, both with ``UIR_TEST_ALL=1``; that of graphs of torch.export may fix the
+#: length of a recurrence.
+EXPORTED = in_turn(
+    MODELS, (False, True), always=0, may=lambda name, dynamo: not (dynamo and "length" in name)
+)
 
 
 @pytest.mark.parametrize("name, dynamo", EXPORTED)

@@ -16,9 +16,14 @@ from torch.export import Dim
 from tvm import te, tirx
 from uir_tvm.bound_kernel import symbols_in
 from uir_tvm.kernel_graph import with_own_sizes
+from uir_tvm.target.registry import TARGETS
+
+from tests.asked import in_turn
 
 n, h = tirx.Var("n", "int64"), tirx.Var("h", "int64")
 HALF = (h - 1) // 2 + 1
+#: Windows of both kinds on the CPU, each device with those of one; with both where ``UIR_TEST_ALL=1``.
+WINDOWS = in_turn(("pools", "averages"), TARGETS)
 
 
 def function(dim: Any, body: Any, *sizes: Any) -> tirx.PrimFunc:
@@ -69,7 +74,7 @@ class Pools(nn.Module):
         return nn.functional.max_pool2d(x, 2) * 2
 
 
-@pytest.mark.parametrize("target", ["uir-cpu", "uir-cuda", "uir-ascend", "uir-bang"])
+@pytest.mark.parametrize("target", [target for kind, target in WINDOWS if kind == "pools"])
 def test_pools_of_open_height_and_width_are_kernels_for_all_sizes(
     target: str, tmp_path: pathlib.Path
 ) -> None:
@@ -96,7 +101,7 @@ class Averages(nn.Module):
         return nn.functional.avg_pool2d(torch.tanh(x), 2, padding=1) * 2
 
 
-@pytest.mark.parametrize("target", ["uir-cpu", "uir-cuda", "uir-ascend", "uir-bang"])
+@pytest.mark.parametrize("target", [target for kind, target in WINDOWS if kind == "averages"])
 def test_averages_of_open_height_and_width_are_kernels_for_all_sizes(target: str) -> None:
     """None is left to PyTorch, or compiled for the sizes of a call."""
     shapes = ({2: Dim("h", min=8, max=40), 3: Dim("w", min=8, max=40)},)

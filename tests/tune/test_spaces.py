@@ -26,7 +26,7 @@ from uir_tvm.schedules.demo import TOLERANCE
 from uir_tvm.tune.mutator import options
 from uir_tvm.tune.spaces import DesignSpace, design_spaces, sampled_values
 
-from tests.asked import ALL, asked
+from tests.asked import asked, in_turn
 from tests.extracted import extracted
 
 from .recipe_kernels import HARDWARE, KERNELS, example
@@ -34,12 +34,7 @@ from .recipe_kernels import HARDWARE, KERNELS, example
 #: What a combination of decisions may be refused with.
 REFUSALS = (ScheduleError, ExtractionError, VerifyError, TVMScheduleError)
 #: Each kernel on the processor and on one device, in turn; all on all with ``UIR_TEST_ALL=1``.
-PAIRS = [
-    (name, target)
-    for turn, name in enumerate(KERNELS)
-    for place, target in enumerate(HARDWARE)
-    if ALL or place in (0, 1 + turn % (len(HARDWARE) - 1))
-]
+PAIRS = in_turn(KERNELS, HARDWARE)
 
 
 def model(target: str) -> HardwareModel:
