@@ -70,7 +70,7 @@ def pytest_collection_finish() -> None:
     quick_torch.install()
     gc.enable()
     gc.freeze()
-    # so a compilation need not count the two million objects to find it out (`tests/test_garbage.py` lets it)
+    # a compilation need not count them to find that out (`tests/test_garbage.py` lets it)
     garbage._arranged_until = math.inf
     gc.set_threshold(*RARE)
 
