@@ -17,6 +17,7 @@ from ..igraph import HardwareModel
 from .annotations import BROADCAST, GROUP
 from .blocks import REDUCTION, block_info, is_open_loop, loop_extent, reduction_loops
 from .hardware_of import check_group, hardware_for
+from .split_loop import split
 from .transaction import primitive
 
 
@@ -75,7 +76,7 @@ def group_reduce(
             remedy="to share spatial work use map_to_units",
         )
     _check_divides(sch, loop, group_size)
-    units, _ = sch.split(loop, [group_size, None])
+    units, _ = split(sch, loop, [group_size, None])
     partial = sch.rfactor(units, 0)
     for index in range(len(sch.get(partial).writes)):
         sch.set_scope(partial, index, "shared")
@@ -194,9 +195,9 @@ def group_share(
         )
     if share is not None and is_open_loop(sch, loop):
         # TVM does not know the greatest of a size
-        _, outer, inner = sch.split(loop, [None, group_size, share])
+        _, outer, inner = split(sch, loop, [None, group_size, share])
     else:
-        outer, inner = sch.split(loop, [group_size, share])
+        outer, inner = split(sch, loop, [group_size, share])
     sch.annotate(outer, GROUP, group_size)
     return [outer, inner]
 

@@ -31,6 +31,7 @@ from .blocks import (
 )
 from .decisions import Choice, rv_of
 from .hardware_of import check_group, hardware_for
+from .split_loop import split
 from .tile_facts import TileSpace, groups_at_once, space_of, units_of
 from .transaction import primitive
 
@@ -132,10 +133,10 @@ def map_to_units(
     r, c = _tile_sizes(tile, loop_extent(sch, row), loop_extent(sch, col))
     _refuse_overflow(hw, info, r, -(-c // group_size))
 
-    row_outer, row_inner = sch.split(row, [None, rv_of(r)])
+    row_outer, row_inner = split(sch, row, [None, rv_of(r)])
     # a sampled tile that is whole now may not be after another decision
     whole = c >= most_iterations(sch, col) and not isinstance(c, Choice)
-    col_outer, col_inner = (None, col) if whole else sch.split(col, [None, rv_of(c)])
+    col_outer, col_inner = (None, col) if whole else split(sch, col, [None, rv_of(c)])
     tiles = [*rows[:-1], row_outer]
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
     sch.reorder(*order)
@@ -170,7 +171,7 @@ def map_to_units(
             part = share if share is not None and share < width else None
             # TVM does not know the greatest of a size: a loop around them, of one round
             around = [None] if part is not None and is_open_loop(sch, col_inner) else []
-            *_, member, col_inner = sch.split(col_inner, [*around, group_size, part])
+            *_, member, col_inner = split(sch, col_inner, [*around, group_size, part])
             sch.annotate(member, GROUP, group_size)
     for loop in (lid, *walked):
         sch.annotate(loop, LOOP, 1)
@@ -199,7 +200,7 @@ def _apart(sch: Schedule, tiles: list[Any], space: TileSpace) -> tuple[list[Any]
     together = min(space.walkers, most // space.least_walk)
     if together > 1:
         members = together if together == most else 1 << (together.bit_length() - 1)
-        walked[0], member = sch.split(walked[0], [None, members])
+        walked[0], member = split(sch, walked[0], [None, members])
         numbered.append(member)
     return numbered, walked
 
@@ -207,7 +208,7 @@ def _apart(sch: Schedule, tiles: list[Any], space: TileSpace) -> tuple[list[Any]
 def _deal(sch: Schedule, numbered: Any, groups: int, units: int, group_size: int) -> tuple[Any, Any]:
     """The loops over units and over the tiles of one."""
     groups, units = _shrink(loop_extent(sch, numbered) * group_size, groups, units)
-    pid, lid = sch.split(numbered, [groups * units // group_size, None])
+    pid, lid = split(sch, numbered, [groups * units // group_size, None])
     sch.annotate(pid, PARALLEL, parallel_value(groups, units))
     return pid, lid
 
@@ -225,7 +226,7 @@ def _deal_members(
 ) -> tuple[Any, Any]:
     """The loops over units and over the tiles of one: of ``groups`` and ``each`` one follows (None)."""
     sets = rv_of(units) if group_size == 1 else units // group_size
-    group, member, lid = sch.split(numbered, [None if groups is None else rv_of(groups), sets, each])
+    group, member, lid = split(sch, numbered, [None if groups is None else rv_of(groups), sets, each])
     pid = sch.fuse(group, member)
     sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
     return pid, lid

@@ -22,6 +22,7 @@ from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, p
 from .decisions import Choice, Decisions
 from .map_to_units import map_to_units
 from .representative import usual_elements
+from .split_loop import split
 from .tile_facts import groups_at_once, space_of, units_of
 
 #: Units of a group, to choose from.
@@ -206,7 +207,7 @@ def _row_loops(sch: Schedule, block: BlockInfo, rows: int) -> int | None:
         if rest == 0 and product * extent > rows:
             if extent % factor:
                 return None
-            sch.split(sch.get_loops(block.rv)[position], [factor, None])
+            split(sch, sch.get_loops(block.rv)[position], [factor, None])
             return position + 1
         product *= extent
     return None
