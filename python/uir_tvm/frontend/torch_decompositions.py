@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import guard_or_true
 
 from ..errors import FrontendError, UirError, first_line
 from .torch_arithmetic import ARITHMETIC, NARROW
+from .torch_dispatch import prepared_once
 from .torch_functions import FUNCTIONS
 from .torch_graph import describe, empty_operators
 from .torch_indexing import INDEXING
@@ -238,7 +239,8 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
 
             def by_torch(given: ExportedProgram) -> ExportedProgram:
-                return given.run_decompositions(decomposition_table(in_torch, whole))
+                with prepared_once():
+                    return given.run_decompositions(decomposition_table(in_torch, whole))
 
             return decomposed_by_samples(program, by_torch) or by_torch(program)
     except UirError:
