@@ -46,9 +46,14 @@ def called_by_a_program() -> Iterator[None]:
         _PROGRAM.reset(token)
 
 
+def is_called_by_a_program() -> bool:
+    """Whether what is built is called by a program alone."""
+    return _PROGRAM.get()
+
+
 def checked(mod: tvm.IRModule) -> tvm.IRModule:
     """A module behind `MakePackedAPI`, with the checks of arguments together if a program calls it."""
-    if not _PROGRAM.get():
+    if not is_called_by_a_program():
         return mod
     return tvm.IRModule({name: _function(func) for name, func in mod.functions.items()}, attrs=mod.attrs)
 

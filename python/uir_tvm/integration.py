@@ -17,7 +17,7 @@ from tvm.tirx import compilation_pipeline as tir_pipeline
 from . import target_facts, threads
 from .device.device_kernel import DeviceKernel
 from .garbage import unsearched
-from .target import host_side, registry
+from .target import code_parts, host_side, registry
 from .target.flat_passes import FLAT, finishing
 from .target.handing_over import handing_over
 from .target.record import TargetRecord
@@ -39,6 +39,7 @@ def register() -> None:
     _registered = True
     target_facts.watch(_register_tag)
     host_side.register()
+    code_parts.register()
     _register_tir_pipeline()
     _register_relax_pipelines()
 

@@ -124,7 +124,7 @@ def test_sampled_factors() -> None:
 
 
 def test_asks_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TVM is told to prove nothing where numbers say that there are too many iterations, also of open sizes."""
+    """TVM proves nothing where numbers say that there are too many iterations, also of open sizes."""
     told = []
     stock = Schedule.split
 

@@ -19,6 +19,7 @@ from tvm_ffi.core import Error as FfiError
 
 from .. import threads
 from ..state_spec import GROWS, StateSpec
+from ..target.code_parts import make_ready
 from ..tensor_view import PLAIN
 from .kernel_errors import failing
 from .tensors import TensorSpec
@@ -39,7 +40,10 @@ def programs_of(library: Any) -> Callable[..., Any] | None:
     if getattr(module, "kind", "") != KIND:
         return None
     make = tvm_ffi.get_global_func("uir.runtime.programs", allow_missing=True)
-    return None if make is None else make(module)
+    if make is None:
+        return None
+    make_ready(module)
+    return make(module)
 
 
 def direct_of(executable: Executable, sizes: tuple[int, ...] | None = None) -> DirectCall | None:
