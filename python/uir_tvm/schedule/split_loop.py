@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`split` is TVM's, without the search for a proof that there is none of.
+"""TVM's split of a loop, without a solver where numbers say that a predicate is needed.
 
 Where factors make more iterations than a loop has, TVM's split guards its blocks by a predicate, after it has
-asked a solver (Z3) whether that always holds; a solver takes milliseconds to begin with, which is most of the
-time that a schedule takes.  Where factors are numbers no solver is needed: there are too many iterations, or
-there are for some sizes, and then nothing can be proved of all sizes.
+asked a solver (Z3) whether that always holds; a solver takes some milliseconds to begin with, up to half of
+what a schedule takes.  Where factors are numbers it is not needed: there are too many iterations, or there
+are for some sizes, and then nothing can be proved for all sizes.
 """
 
 from __future__ import annotations

@@ -58,7 +58,13 @@ def register() -> None:
 
 
 def make_ready(library: tvm_ffi.Module) -> None:
-    """Let the parts of a library be compiled to the end side by side, before a function is asked for."""
+    """Let the parts of a library be compiled to the end side by side, before a function is asked for.
+
+    Parameters
+    ----------
+    library : tvm_ffi.Module
+        With what it imports; of one part, or loaded from a file, nothing is left to do.
+    """
     parts = list(_parts_of(library))
     if len(parts) > 1:
         _together(_first_function, parts)
