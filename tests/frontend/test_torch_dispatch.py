@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 from torch._export import utils
@@ -71,3 +73,29 @@ def test_refuses_as_pytorch() -> None:
         finally:
             operator.py_kernels.clear()
             operator.py_kernels.update(kept)
+
+
+def test_threads_leave_pytorch_as_it_was() -> None:
+    """A thread that comes while another is inside waits: each puts PyTorch's own function back."""
+    gives = OperatorBase.py_impl
+    inside, leave, came = threading.Event(), threading.Event(), threading.Event()
+
+    def first() -> None:
+        with prepared_once():
+            inside.set()
+            leave.wait(10)
+
+    def second() -> None:
+        inside.wait(10)
+        with prepared_once():
+            came.set()
+
+    threads = [threading.Thread(target=each) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    inside.wait(10)
+    assert not came.wait(0.05)
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert came.is_set() and OperatorBase.py_impl is gives

@@ -17,14 +17,19 @@ from torch._C import DispatchKey
 from torch._export import utils
 from torch._ops import OperatorBase
 
+from ..one_at_a_time import COMPILING
+
 #: Of `torch._export.utils`: makes operators of all that the dispatcher has of composite ones.
 LOOK = "_materialize_cpp_cia_ops"
 
 
 @contextlib.contextmanager
 def prepared_once() -> Iterator[None]:
-    """Decompose one program inside: no operator is registered meanwhile."""
-    with contextlib.ExitStack() as stack:
+    """Decompose one program inside: no operator is registered meanwhile.
+
+    One thread at a time: two that replace the same functions could each put back what the other put there.
+    """
+    with COMPILING, contextlib.ExitStack() as stack:
         look = getattr(utils, LOOK, None)
         if look is not None:
             stack.enter_context(_replaced(utils, LOOK, _once(look)))
