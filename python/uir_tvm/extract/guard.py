@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import tvm
 from tvm import tirx
+from tvm_ffi.structural import structural_equal
 
 from ..igraph import ISlice
+from ..igraph.tir_calls import call_name
 from .affine_from_tir import NotAffineError
 from .box import Box, NotABoxError, box_of, conjunction
 from .emit import Const, Operand, TileValue, reboxed
@@ -30,6 +32,7 @@ def choice(c: TileContext, condition: Any, a: Any, b: Any, into: ISlice | None =
     truth = c.converter.decide(condition)
     if truth is not None:
         return c.evaluate(a if truth else b, into)
+    condition, a = _flattened(c, condition, a, b)
     for negate in (False, True):
         box = _box(c, condition, negate)
         if box is None:
@@ -41,6 +44,19 @@ def choice(c: TileContext, condition: Any, a: Any, b: Any, into: ISlice | None =
         if value is not None:
             return value
     return _masked(c, condition, a, b, into)
+
+
+def _flattened(c: TileContext, condition: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """The condition and the first side of a choice whose second side is that of a choice inside of the first.
+
+    ``p ? (q ? x : 0) : 0`` is ``p and q ? x : 0``, where both conditions are one box.
+    """
+    while isinstance(a, tvm.ir.Call) and call_name(a) == "if_then_else" and structural_equal(a.args[2], b):
+        both = tirx.And(condition, a.args[0])
+        if _box(c, both, False) is None:
+            break
+        condition, a = both, a.args[1]
+    return condition, a
 
 
 def _box(c: TileContext, condition: Any, negate: bool) -> Box | None:
