@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.igraph import parse_igraph, var
-from uir_tvm.igraph.rounds import limited, needless_rounds, open_rounds, with_rounds
+from uir_tvm.igraph.rounds import ended_where_many, limited, needless_rounds, open_rounds, with_rounds
 from uir_tvm.igraph.sizes import at
 
 TEXT = """
@@ -132,3 +132,42 @@ def test_bounds_that_only_empty_rounds_become_the_end_of_a_loop(looped: bool) ->
     assert list(rounds.values()) == [var("pid") + (1 if looped else -2)]
     (loop,) = [node for node in freed.body if hasattr(node, "extent")]
     assert not any(bound is not None for iop in loop.body for s in iop.slices() for bound in s.valid)
+
+
+JOINED = """
+hardware h { kind = cpu num_groups = 4 num_units = 1 reg_bytes = 65536 sram_bytes = 0 vector_bytes = 32 }
+igraph rows on h parallel (1, 1) {
+  size n = [0, 16]
+  size m = [0, 64]
+  size c = [0, 8]
+  x = iPointer(dram, fp32, (n, m, c), in)
+  y = iPointer(dram, fp32, (n, m, c), out)
+  a = iPointer(reg, fp32, 8)
+  for i in 16 {
+    for j in 64 {
+      move.dram.reg.fp32 a[0; (1,8); (8,1); rows BEGIN:; cols :c], x[c*m*i + c*j; (1,8); (8,1); cols :c]
+      move.reg.dram.fp32 y[c*m*i + c*j; (1,8); (8,1); rows BEGIN:; cols :c], a[0; (1,8); (8,1); cols :c]
+    }
+  }
+}
+""".replace("BEGIN", "-((n - i + 15) / 16) - ((m - j + 63) / 64) + 2")
+
+
+def test_a_bound_of_several_conditions_ends_several_loops() -> None:
+    graph = parse_igraph(JOINED)
+    assert open_rounds(graph) == {"i": var("n"), "j": var("m")}
+    free, rounds = limited(graph)
+    assert rounds == open_rounds(graph)
+    assert all(piece.row_begin is None for iop, _ in free.walk() for piece in iop.slices())
+    # the columns' own bound stays
+    assert all(iop.target.col_end == var("c") for iop, _ in free.walk())
+
+
+def test_loops_end_for_devices_with_pipes_where_there_are_many_rounds() -> None:
+    def ended(text: str) -> bool:
+        return any("rounds" in str(node.attrs) for node in ended_where_many(parse_igraph(text)).body)
+
+    many = JOINED.replace("for j in 64", "for j in 640").replace("(m - j + 63) / 64", "(m - j + 639) / 640")
+    assert not ended(JOINED) and ended(many)
+    # units that meet walk all rounds
+    assert not ended(many.replace("num_units = 1", "num_units = 2").replace("(1, 1) {", "(1, 2) {", 1))

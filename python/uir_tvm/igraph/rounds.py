@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .affine import Affine, affine
-from .dealt import DEALT
+from .all_positive import parts_of
+from .dealt import AHEAD, DEALT
 from .iops import spec_of
 from .nodes import IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
+from .space import Space
 
 #: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
 MOST_ROUNDS = 1 << 13
@@ -39,7 +41,7 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
     Neighbours that the same expression empties become a loop of one round, or none.
     """
     ends = _all_ends(graph)
-    freed = _Freed(graph, ends)
+    freed = _Freed(graph, ends, _space(graph))
     body = freed.body(graph.body, frozenset(), {"pid", *(str(size.name) for size in graph.sizes)})
     counts = {name: _count(end, name) for name, end in ends.items()} | freed.guards
     return (graph.replace(body=body), counts) if counts else (graph, {})
@@ -54,8 +56,17 @@ def with_rounds(graph: IGraph) -> IGraph:
     together.
     """
     rounds = open_rounds(graph) if graph.sizes else {}
-
     return graph.replace(body=_saying(graph.body, rounds)) if rounds else graph
+
+
+def ended_where_many(graph: IGraph) -> IGraph:
+    """The graph whose loops end where its units would else walk more than `MOST_ROUNDS` needless rounds.
+
+    To end a loop costs a device with pipes more than some empty rounds: what is on the way is waited for at
+    the end of each round.  Units that meet, or whose products another core makes, walk all rounds.
+    """
+    alone = int(graph.num_units) == 1 and not any(spec_of(iop).is_product for iop, _ in graph.walk())
+    return with_rounds(graph) if alone and needless_rounds(graph) > MOST_ROUNDS else graph
 
 
 def _saying(nodes: Sequence[Any], rounds: Mapping[str, Affine]) -> list[Any]:
@@ -71,7 +82,8 @@ def _saying(nodes: Sequence[Any], rounds: Mapping[str, Affine]) -> list[Any]:
 
 def _may_end(loop: Loop, rounds: Affine) -> bool:
     products = any(spec_of(iop).is_product for iop, _ in walk_body(loop.body))
-    return not _is_staged(loop) and not (products and "pid" in rounds.variables())
+    dealt = DEALT in loop.attrs or AHEAD in loop.attrs
+    return not dealt and not _is_staged(loop) and not (products and "pid" in rounds.variables())
 
 
 def _is_staged(loop: Loop) -> bool:
@@ -100,14 +112,20 @@ def _rounds_of(loop: Loop, ends: Mapping[str, Affine]) -> int:
 
 def _all_ends(graph: IGraph) -> dict[str, Affine]:
     """By loop the expression, without a common factor, that is positive in the rounds that do something."""
-    sizes = {str(size.name) for size in graph.sizes}
+    space = _space(graph)
     everywhere = Counter(name for iop, _ in graph.walk() for name in _names(iop))
     found = {}
-    for loop, inside in _loops(graph.body, {"pid", *sizes}):
-        end = _end(loop, inside, sizes, everywhere)
+    for loop, inside in _loops(graph.body, {"pid", *(str(size.name) for size in graph.sizes)}):
+        end = _end(loop, inside, space, everywhere)
         if end is not None:
             found[str(loop.var)] = end
     return found
+
+
+def _space(graph: IGraph) -> Space:
+    loops = {str(loop.var): int(loop.extent) for loop, _ in _loops(graph.body, set())}
+    units = {"pid": int(graph.num_groups * graph.num_units)}
+    return Space({**units, **loops, **{str(size.name): size for size in graph.sizes}})
 
 
 def _count(end: Affine, name: str) -> Affine:
@@ -123,8 +141,8 @@ def _loops(body: Sequence[Any], known: set[str]) -> Iterator[tuple[Loop, set[str
             yield from _loops(node.body, {*known, str(node.var)})
 
 
-def _end(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[str]) -> Affine | None:
-    name = str(loop.var)
+def _end(loop: Loop, known: set[str], space: Space, everywhere: Counter[str]) -> Affine | None:
+    name, sizes = str(loop.var), {str(size.name) for size in space.sizes}
     iops = [iop for iop, _ in walk_body(loop.body)]
     own = Counter(other for iop in iops for other in _names(iop))
     common: dict[Affine, None] | None = None
@@ -132,7 +150,8 @@ def _end(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[str])
         spec = spec_of(iop)
         if spec.barrier or iop.attrs.get("scope") == "group":
             return None
-        ends = [end for end, whole in _ends(iop, name, known) if whole or sizes & set(end.variables())]
+        own_ends = _ends(iop, name, known, space)
+        ends = [end for end, whole in own_ends if whole or sizes & set(end.variables())]
         if ends:
             common = {end: None for end in ends if common is None or end in common}
         elif any(p.level != "reg" or own[p.name] < everywhere[p.name] for p in _written(iop)):
@@ -140,20 +159,35 @@ def _end(loop: Loop, known: set[str], sizes: set[str], everywhere: Counter[str])
     return next(iter(common), None) if common else None
 
 
-def _ends(iop: IOp, name: str, known: set[str]) -> Iterator[tuple[Affine, bool]]:
-    """What is positive exactly in the rounds in which the box of what an iOp writes is not empty.
+def _ends(iop: IOp, name: str, known: set[str], space: Space) -> Iterator[tuple[Affine, bool]]:
+    """What is positive in the rounds in which the box of what an iOp writes is not empty.
 
     With it whether the box is then the whole side.
     """
-    target = iop.target if iop.targets else None
-    sides = () if target is None else ((target.row_end, target.rows), (target.col_end, target.cols))
-    for end, limit in sides:
-        if end is None or not end.is_linear_in(name) or end.coefficient(name) >= 0:
-            continue
-        rest = set(end.without([name]).variables())
-        if rest and rest <= known:
-            primitive, factor = _parted(end)
-            yield primitive, factor >= int(limit)
+    for side, limit in _sides(iop.target) if iop.targets else ():
+        primitive, factor = _parted(side)
+        parts = parts_of(primitive, space)
+        for end in parts:
+            if not end.is_linear_in(name) or end.coefficient(name) >= 0:
+                continue
+            rest = set(end.without([name]).variables())
+            if rest and rest <= known:
+                yield end, len(parts) == 1 and factor >= limit
+
+
+def _sides(piece: ISlice) -> Iterator[tuple[Affine, int]]:
+    """What is positive where a slice's box is not empty, by bound, and the extent of its axis.
+
+    Such an expression is at least the extent where the bound leaves its side whole.
+    """
+    for begin, end, extent in (
+        (piece.row_begin, piece.row_end, int(piece.rows)),
+        (piece.col_begin, piece.col_end, int(piece.cols)),
+    ):
+        if end is not None:
+            yield end, extent
+        if begin is not None:
+            yield extent - begin, extent
 
 
 def _parted(end: Affine) -> tuple[Affine, int]:
@@ -177,8 +211,8 @@ class _Freed:
     ``guards`` has the loops of one round that it makes: their names, and what is positive where they run.
     """
 
-    def __init__(self, graph: IGraph, ends: Mapping[str, Affine]) -> None:
-        self.ends = ends
+    def __init__(self, graph: IGraph, ends: Mapping[str, Affine], space: Space) -> None:
+        self.ends, self.space = ends, space
         self.names = FreshNames(graph)
         self.guards: dict[str, Affine] = {}
 
@@ -193,9 +227,9 @@ class _Freed:
                 end = min(common, key=str)
                 name = self.names.like("only")
                 self.guards[name] = end
-                out.append(Loop(name, 1, [_without(iop, inside | {end}) for iop in run]))
+                out.append(Loop(name, 1, [_without(iop, inside | {end}, self.space) for iop in run]))
             else:
-                out.extend(_without(iop, inside) if inside else iop for iop in run)
+                out.extend(_without(iop, inside, self.space) if inside else iop for iop in run)
             run.clear()
 
         for node in nodes:
@@ -234,20 +268,22 @@ def _whole_ends(iop: IOp, known: set[str]) -> Iterator[Affine]:
                 yield primitive
 
 
-def _without(iop: IOp, positive: frozenset[Affine]) -> IOp:
+def _without(iop: IOp, positive: frozenset[Affine], space: Space) -> IOp:
     """The iOp without bounds that say nothing where some expressions are positive."""
 
-    def kept(end: Affine | None, limit: int) -> Affine | None:
-        if end is None:
-            return None
-        primitive, factor = _parted(end)
-        return None if primitive in positive and factor >= limit else end
+    def needless(side: Affine, extent: int) -> bool:
+        primitive, factor = _parted(side)
+        return factor >= extent and positive.issuperset(parts_of(primitive, space))
+
+    def kept(begin: Affine | None, end: Affine | None, extent: int) -> tuple[Affine | None, Affine | None]:
+        begin = None if begin is None or needless(extent - begin, extent) else begin
+        return begin, None if end is None or needless(end, extent) else end
 
     def piece(s: ISlice) -> ISlice:
-        if s.row_end is None and s.col_end is None:
+        if s.valid == (None, None, None, None):
             return s
-        rows = (s.row_begin, kept(s.row_end, int(s.rows)))
-        return s.replace(rows=rows, cols=(s.col_begin, kept(s.col_end, int(s.cols))))
+        rows, cols = kept(s.row_begin, s.row_end, int(s.rows)), kept(s.col_begin, s.col_end, int(s.cols))
+        return s.replace(rows=rows, cols=cols)
 
     return map_slices(iop, piece)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..device.device_kernel import DeviceKernel
 from ..errors import CodegenError
 from ..igraph.nodes import IGraph
-from ..igraph.rounds import MOST_ROUNDS, needless_rounds
+from ..igraph.rounds import MOST_ROUNDS, ended_where_many, needless_rounds
 from ..optimize import dead
 from .printer import print_source
 
@@ -105,7 +105,7 @@ def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> Devic
             limit=f"{MOST_TENSORS} for a kernel on a device",
             remedy="make several kernels of it",
         )
-    alive = [dead.run(part) for part in parts]
+    alive = [ended_where_many(dead.run(part)) for part in parts]
     rounds = max(map(needless_rounds, alive), default=1)
     if rounds > MOST_ROUNDS:
         raise CodegenError(

@@ -31,7 +31,7 @@ class Inserter {
       } else {
         Between(body, *position, false, out);
         Node item = node;
-        if (node.kind == Node::Kind::kLoop) {
+        if (node.kind == Node::Kind::kLoop && !node.ends) {
           item.body = Body(node.body, program_.bodies[body].items[*position].index + 1);
         }
         out->push_back(std::move(item));

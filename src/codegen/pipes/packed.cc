@@ -38,6 +38,7 @@ std::vector<Node> ReadBody(const List& list) {
       nodes.push_back(Node::Loop(AttrOr(record, "var", std::string()), AttrOr(record, "text", std::string()),
                                  record.at("extent").cast<int64_t>(), ReadBody(record.at("body").cast<List>())));
       nodes.back().fewer = AttrOr(record, "fewer", false);
+      nodes.back().ends = AttrOr(record, "ends", false);
       nodes.back().optional = AttrOr(record, "optional", false);
     } else if (kind == "group") {
       nodes.push_back(Node::Group(AttrOr(record, "text", std::string()), ReadBody(record.at("body").cast<List>())));

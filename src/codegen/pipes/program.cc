@@ -42,6 +42,10 @@ void Program::Collect(const std::vector<Node>& nodes, int body, std::vector<int>
         Collect(node.body, body, around);
         break;
       case Node::Kind::kLoop: {
+        if (node.ends) {
+          AddOp(node.instruction, body, *around);
+          break;
+        }
         int loop = static_cast<int>(loops.size());
         loops.push_back({node.var, node.extent, around->empty() ? -1 : around->back(), position, 1, false, node.fewer,
                          node.optional});
@@ -52,21 +56,24 @@ void Program::Collect(const std::vector<Node>& nodes, int body, std::vector<int>
         around->pop_back();
         break;
       }
-      case Node::Kind::kInstruction: {
-        Op op;
-        op.instruction = &node.instruction;
-        op.pipe = PipeOf(node.instruction.pipe);
-        op.loops = *around;
-        op.body = body;
-        op.position = position;
-        bodies[body].items.push_back({false, static_cast<int>(ops.size())});
-        ops.push_back(std::move(op));
+      case Node::Kind::kInstruction:
+        AddOp(node.instruction, body, *around);
         break;
-      }
       case Node::Kind::kSync:
         CodegenError("a kernel that is to get its syncs has some already", where_);
     }
   }
+}
+
+void Program::AddOp(const Instruction& instruction, int body, const std::vector<int>& around) {
+  Op op;
+  op.instruction = &instruction;
+  op.pipe = PipeOf(instruction.pipe);
+  op.loops = around;
+  op.body = body;
+  op.position = static_cast<int>(bodies[body].items.size());
+  bodies[body].items.push_back({false, static_cast<int>(ops.size())});
+  ops.push_back(std::move(op));
 }
 
 void Program::Compile() {

@@ -114,6 +114,8 @@ class Program {
 
  private:
   void Collect(const std::vector<Node>& nodes, int body, std::vector<int>* around);
+  /*! \brief One more item of a body. */
+  void AddOp(const Instruction& instruction, int body, const std::vector<int>& around);
   void Compile();
 
   std::string where_;

@@ -90,10 +90,14 @@ struct Node {
   int64_t extent = 0;
   /*! \brief kLoop: there may be fewer iterations; the variable counts them, and can be read behind the loop. */
   bool fewer = false;
+  //! \brief kLoop: there may be any number of iterations up to `extent`, none included.  The planner orders each apart
+  //! from all else, with what is behind it and before it.
+  bool ends = false;
   //! \brief kLoop of one iteration: it may be left out; with a loop around it, at that one's last iteration alone.
   bool optional = false;
   /*! \brief kGroup, kLoop: what is inside, in program order. */
   std::vector<Node> body;
+  /*! \brief kInstruction; of a loop that ends, what its iterations are to those around it. */
   Instruction instruction;
   Sync sync;
 

@@ -225,7 +225,14 @@ void Emitter::End() {
 
 std::string Emitter::HeadOf(const Loop& loop, const std::string& text) {
   const int64_t ahead = AheadOf(loop);
-  if (!IsDealt(loop) && ahead == 0) return ForText(text, "0", std::to_string(loop->extent));
+  if (!IsDealt(loop) && ahead == 0) {
+    const std::optional<Affine> rounds = RoundsOf(loop);
+    std::string end = rounds ? scope_.Text(*rounds) : std::to_string(loop->extent);
+    if (rounds && scope_.Of(*rounds).high > loop->extent) {
+      end = std::to_string(loop->extent) + " && " + text + " < " + end;
+    }
+    return ForText(text, "0", end);
+  }
   const int64_t units = plan_->graph()->num_groups * plan_->graph()->num_units;
   Affine tile = Affine::Var("pid") + Affine::Constant(ahead * units);
   if (!tiles_.empty()) tile = tile + Affine::Var(tiles_).Scale(units);
@@ -262,6 +269,7 @@ void Emitter::Leave(const Loop& loop) {
   bounds_.pop_back();
   bodies_.back().push_back(pipes::Node::Loop(std::string(loop->var), headers_.back(), loop->extent, std::move(body)));
   bodies_.back().back().fewer = IsDealt(loop);
+  bodies_.back().back().ends = RoundsOf(loop).has_value();
   bodies_.back().back().optional = AheadOf(loop) > 0;
   headers_.pop_back();
   if (facts_.back()) scope_.Unbind();
