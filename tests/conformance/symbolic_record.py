@@ -30,8 +30,9 @@ then all: the examples of all recipes, and further operators. `n`, `m`, `k` and 
 least what the example has; where a kernel begins at 1 the table says so. A recipe's name says that **one
 kernel serves all sizes**: proved for all of them by the verifier, printed once, and compared with NumPy and
 with the interpreter at sizes of 0, 1, 2, around its tiles, at a prime and at the greatest. "One unit" is such
-a kernel that one unit walks alone. A number stands for a refusal, listed below: the kernel is compiled for
-the sizes of each call then (in a model), or left to TVM's own lowering, which takes any shape (`tvm.build`).
+a kernel that one unit walks alone. What has none would have a number, and its refusal listed below: it is
+compiled for the sizes of each call then (in a model), or left to TVM's own lowering, which takes any shape
+(`tvm.build`).
 
 `tests/conformance/test_symbolic.py` holds the table to the code: a sample in each run of the suite, all of it
 in the campaign. The convolution whose windows have no columns reads a scalar on uir-bang that nothing wrote;
@@ -81,7 +82,7 @@ def rendered(record: Record) -> str:
     ]
     kernels = sum("recipe" in entry for entry in entries)
     head = "| operator | inputs | " + " | ".join(TARGETS) + " |\n" + "|---" * (2 + len(TARGETS)) + "|\n"
-    told = "\n".join(f"{number}. {reason}" for reason, number in reasons.items())
+    told = "\n".join(f"{number}. {reason}" for reason, number in reasons.items()) or "None is refused."
     count = f"One kernel for all sizes: {kernels} of {len(entries)}.\n"
     return f"{ABOUT}\n{count}\n{head}" + "\n".join(rows) + f"\n\n## Reasons\n\n{told}\n"
 

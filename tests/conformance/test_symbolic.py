@@ -30,8 +30,22 @@ QUICK = {
     "uir-ascend": [("transpose", 2), ("sum over the outermost", 0)],
     "uir-bang": [("normalization", 1), ("concat", 2), ("layer norm", 2)],
 }
-#: What the suite compares with the record: refusals of every kind, and kernels.
+#: What the suite compares with the record, each on one target.
 RECORDED = [("gather", 1), ("convolution", 7), ("flip of columns", 0), ("phases", 0), ("reduction", 1)]
+#: Sizes at which a window fits into the image, of a convolution of which none is closed: batch, channels in,
+#: height and width of images, channels out, height and width of windows.  Ones, twos, primes, the greatest of
+#: each, both sides of a tile of channels, a window as large as the padded image, nothing to sum.
+WINDOWS = [
+    (1, 1, 1, 1, 1, 1, 1),
+    (2, 2, 2, 2, 2, 2, 2),
+    (1, 5, 7, 11, 13, 3, 5),
+    (24, 1, 3, 5, 15, 3, 1),
+    (1, 24, 4, 2, 17, 1, 2),
+    (2, 2, 24, 3, 16, 24, 4),
+    (1, 1, 5, 24, 24, 2, 24),
+    (1, 2, 3, 3, 2, 5, 5),
+    (2, 0, 5, 5, 2, 3, 3),
+]
 #: Of sizes that are drawn, each pair on one target.
 DRAWN = [("layer norm", 2, "uir-cpu"), ("concat", 2, "uir-ascend"), ("reduction", 2, "uir-bang")]
 
@@ -78,6 +92,17 @@ def test_one_kernel_is_right_at_every_size(function: str, number: int, target: s
         # of none, and around a tile
         points = [points[-1], *points[2:4]]
     assert check(form, kernel, target, points, interpreted=ALL) >= 2
+
+
+@pytest.mark.compares_itself
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_convolution_of_which_no_size_is_closed(target: str) -> None:
+    """Seven sizes and two that follow, six of them ends of loops: more conditions than a box has sides."""
+    form, kernel = made("convolution", 7, target)
+    assert kernel.refused is None
+    points = [dict(zip(form.sizes, sizes, strict=True)) for sizes in WINDOWS]
+    assert check(form, kernel, target, points[:2], interpreted=True) == 2
+    assert check(form, kernel, target, points[2:], interpreted=ALL) == len(points) - 2
 
 
 @pytest.mark.parametrize(("function", "number", "target"), READ_OF_NO_ROW)

@@ -15,6 +15,7 @@ import tvm
 from tvm import tirx
 
 from ..igraph.affine import Affine, affine
+from ..igraph.all_positive import all_positive
 from ..igraph.space import Space
 from ..igraph.tir_calls import call_name
 from .affine_from_tir import AffineConverter
@@ -171,7 +172,11 @@ _ATOMS: dict[type, Any] = {
 
 
 def box_of(
-    atoms: list[Atom], tile: tuple[int, int], names: tuple[str | None, str | None], space: Space
+    atoms: list[Atom],
+    tile: tuple[int, int],
+    names: tuple[str | None, str | None],
+    space: Space,
+    jointly: bool = False,
 ) -> Box:
     """The box in which all atoms hold.
 
@@ -179,6 +184,8 @@ def box_of(
     ----------
     tile : (rows, cols).
     names : the variables of rows and columns; None where the tile has extent 1.
+    jointly : whether atoms of no tile variable may have one side between them all
+        (`igraph.all_positive`), where each for itself finds none.
 
     Raises
     ------
@@ -202,7 +209,18 @@ def box_of(
         if joined is None:
             raise NeedsSerialError(name)
         box = joined
-    for expr in uniform:
+    try:
+        return _with_uniform(box, uniform, tile, names, space)
+    except (NeedsSerialError, NotABoxError):
+        if not jointly or len(uniform) < 2:
+            raise
+    return _with_uniform(box, [all_positive(uniform, space)], tile, names, space)
+
+
+def _with_uniform(
+    box: Box, exprs: list[Affine], tile: tuple[int, int], names: tuple[str | None, str | None], space: Space
+) -> Box:
+    for expr in exprs:
         box = _add_uniform(box, expr, tile, names, space)
     return box
 

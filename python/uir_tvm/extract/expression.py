@@ -37,6 +37,7 @@ class TileContext:
     ----------
     tile : (rows, cols).
     names : variables of rows and columns; None where the extent is 1.
+    jointly : whether conditions of no row and no column may be one bound between them (`box.box_of`).
     box : the part of the tile that the statement covers; nothing outside of it is computed.
     """
 
@@ -48,9 +49,10 @@ class TileContext:
         tile: tuple[int, int],
         names: tuple[str | None, str | None],
         block: str,
+        jointly: bool = False,
     ) -> None:
         self.emitter, self.memory, self.converter = emitter, memory, converter
-        self.tile, self.names, self.block = tile, names, block
+        self.tile, self.names, self.block, self.jointly = tile, names, block, jointly
         self.box: Box = FULL
         self.atoms: list[Atom] = []
         self.guards: list[Box | None] = []
@@ -86,7 +88,11 @@ class TileContext:
             They are no box of this tile.
         """
         self.atoms = atoms
-        self.box = box_of(atoms, self.tile, self.names, self.converter.space)
+        self.box = self.box_of(atoms)
+
+    def box_of(self, atoms: list[Atom]) -> Box:
+        """The box of this tile in which some conditions hold; raises as `restrict` does."""
+        return box_of(atoms, self.tile, self.names, self.converter.space, self.jointly)
 
     @contextmanager
     def inside(self, box: Box) -> Iterator[None]:

@@ -13,7 +13,7 @@ from ..igraph import IPointer, Loop
 from ..igraph.affine import var
 from ..igraph.dtypes import from_tvm
 from ..igraph.rewrite import substituted
-from .box import Atom, NotABoxError, box_of, conjunction, is_conjunction
+from .box import Atom, NotABoxError, conjunction, is_conjunction
 from .contract_blocks import emit_contraction, is_contraction, plan_contraction
 from .emit import Emitter
 from .expression import TileContext
@@ -46,16 +46,21 @@ class LeafExtractor:
         """The nodes of one leaf.
 
         Tries with as many tile loops as there are; every statement that cannot carry one names it,
-        and the next try makes it serial.
+        and the next try makes it serial.  Where sizes are open and that ends with more conditions than a box
+        has sides, it begins again, with those that concern no row and no column as one.
         """
         self._mask_update(leaf, around)
         self._mask_scatter(leaf, around)
         forced: set[str] = set()
+        jointly = False
         while True:
             emitter = Emitter(self.memory.names)
             try:
-                nodes = self._attempt(leaf, around, forced, emitter)
+                nodes = self._attempt(leaf, around, forced, emitter, jointly)
             except NotABoxError as error:
+                if not jointly and self.memory.tree.sizes:
+                    forced, jointly = set(), True
+                    continue
                 refuse(
                     "A statement under more conditions than a box has sides.",
                     leaf.block,
@@ -119,7 +124,7 @@ class LeafExtractor:
             leaf.stmts[position] = Guarded(store, tuple(kept))
 
     def _attempt(
-        self, leaf: Leaf, around: Sequence[TreeLoop], forced: set[str], emitter: Emitter
+        self, leaf: Leaf, around: Sequence[TreeLoop], forced: set[str], emitter: Emitter, jointly: bool
     ) -> list[Any]:
         planner = Planner(leaf, self.memory, around, forced, self.limit)
         if is_contraction(planner):
@@ -127,7 +132,9 @@ class LeafExtractor:
             emit_contraction(emitter, self.memory, plan, roles, factors, self._atoms(plan, leaf.stmts[0]))
             return self._in_loops(plan, plan.serial, emitter.body)
         plan = planner.plan()
-        context = TileContext(emitter, self.memory, plan.converter, plan.tile, plan.tile_names, leaf.block)
+        context = TileContext(
+            emitter, self.memory, plan.converter, plan.tile, plan.tile_names, leaf.block, jointly
+        )
         if plan.update is not None and plan.reduced:
             return self._reduction(plan, context)
         for guarded in leaf.stmts:
@@ -143,7 +150,7 @@ class LeafExtractor:
         """The accumulator is loaded before the serial reduction loops and stored after them."""
         atoms = self._atoms(plan, plan.leaf.stmts[0])
         of_element = [atom for atom in atoms if not set(atom.expr.variables()) & plan.reduced]
-        element_box = box_of(of_element, plan.tile, plan.tile_names, plan.space)
+        element_box = context.box_of(of_element)
         context.restrict(atoms)
         accumulation = Accumulation(context, plan, element_box)
         emitter = context.emitter
