@@ -25,6 +25,7 @@ from .element_access import StridedAccess
 from .elements import element
 from .emit_value import Point
 from .groups import ColumnGroup, RowNest
+from .transpose_box import Side, transpose_box
 from .values import OperandValues, Origin
 
 if TYPE_CHECKING:
@@ -52,21 +53,6 @@ class _BlockedSide:
     def has_length(self) -> bool:
         """Whether sizes decide nothing of it."""
         return as_int(self.begin) is not None and as_int(self.end) is not None
-
-
-@attrs.frozen
-class _Walk:
-    """Blocks along a side: how many, the place of the last, and elements from one place to the next."""
-
-    blocks: Expr
-    last: Expr
-    in_source: Expr
-    in_target: Expr
-
-    def or_else(self, code: Code, condition: Expr, other: _Walk) -> _Walk:
-        """This one where a condition holds."""
-        pairs = zip(attrs.astuple(self, recurse=False), attrs.astuple(other, recurse=False), strict=True)
-        return _Walk(*(code.bind(tirx.Select(condition, *pair)) for pair in pairs))
 
 
 def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[StridedAccess]:
@@ -157,31 +143,15 @@ class _BlockNest:
         down, across = (
             self._walk(code, side, *pair) for side, pair in zip((rows, cols), strides, strict=True)
         )
-        is_narrow = code.bind(tirx.EQ(across.blocks, index(1)))
-        outer, inner = across.or_else(code, is_narrow, down), down.or_else(code, is_narrow, across)
-        at, to = (code.bind(memory.address(scope, x, rows.begin, cols.begin)) for x in (access, target))
+        is_narrow = code.bind(tirx.LE(across.length, index(self.lanes)))
+        outer, inner = _or_else(code, is_narrow, across, down), _or_else(code, is_narrow, down, across)
+        places = (memory.address(scope, x, rows.begin, cols.begin) for x in (access, target))
+        given = _moved(self.emitter, access, target, tuple(places), self.lanes)
+        code.add(transpose_box(self.emitter.kernel.text, *given, outer, inner))
 
-        def band(around: Code, place: Expr) -> None:
-            first = around.bind(tirx.min(place, outer.last))
-            begin, there = (
-                around.bind(base + first * step)
-                for base, step in ((at, outer.in_source), (to, outer.in_target))
-            )
-
-            def block(body: Code, place: Expr) -> None:
-                last = body.bind(tirx.min(place, inner.last))
-                moved = begin + last * inner.in_source, there + last * inner.in_target
-                _move(self.emitter, body, access, target, moved, self.lanes)
-
-            around.loop(index(0), inner.blocks, self.lanes, block, "c")
-
-        code.loop(index(0), outer.blocks, self.lanes, band, "r")
-
-    def _walk(self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int) -> _Walk:
-        number = code.bind_index(distance(side.begin, side.end))
-        blocks = code.bind_index(tirx.truncdiv(number + (self.lanes - 1), index(self.lanes)))
-        steps = (index(step) if isinstance(step, int) else step for step in (in_source, in_target))
-        return _Walk(blocks, number - index(self.lanes), *steps)
+    def _walk(self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int) -> Side:
+        length = code.bind_index(distance(side.begin, side.end))
+        return Side(length, *(index(x) if isinstance(x, int) else x for x in (in_source, in_target)))
 
     def _side(self, code: Code, bounds: tuple, limit: int | Expr) -> _BlockedSide:
         begin, end = (code.bind_index(each) for each in self.emitter.bounds(bounds, limit))
@@ -242,6 +212,12 @@ class _BlockNest:
         code.loop(index(0), rows, 1, line, "i")
 
 
+def _or_else(code: Code, condition: Expr, one: Side, other: Side) -> Side:
+    """The one where a condition holds."""
+    pairs = zip(*(attrs.astuple(side, recurse=False) for side in (one, other)), strict=True)
+    return Side(*(code.bind(tirx.Select(condition, *pair)) for pair in pairs))
+
+
 def has_masked_parts(emitter: NestEmitter, nest: RowNest, accesses: list[StridedAccess], lanes: int) -> bool:
     """Whether parts of blocks are moved under masks, all that a line of them touches too."""
     masked = emitter.kernel.masked
@@ -277,15 +253,26 @@ def _move(
     part: tuple[Expr, Expr] | None = None,
 ) -> None:
     """The same from one address to another."""
-    memory, bits = emitter.kernel.memory, 8 * bytes_of(access.pointer.dtype)
+    given = _moved(emitter, access, target, places, lanes)
+    code.add(transpose.transpose(emitter.kernel.text, *given, part))
+
+
+def _moved(
+    emitter: NestEmitter,
+    access: StridedAccess,
+    target: tirx.Buffer | StridedAccess,
+    places: tuple[Expr, Expr],
+    lanes: int,
+) -> tuple:
+    """What functions that transpose are given first."""
+    memory = emitter.kernel.memory
     buffer, stride = (
         (memory.buffer(target.pointer), memory.strides(target)[0])
         if isinstance(target, StridedAccess)
         else (target, lanes)
     )
     (at, to), source, along = places, memory.buffer(access.pointer), memory.strides(access)[1]
-    text = emitter.kernel.text
-    code.add(transpose.transpose(text, bits, source, at, along, buffer, to, stride, lanes, part))
+    return 8 * bytes_of(access.pointer.dtype), source, at, along, buffer, to, stride, lanes
 
 
 def _copied_to(nest: RowNest, values: OperandValues, accesses: list[StridedAccess]) -> StridedAccess | None:

@@ -8,8 +8,13 @@ from tvm.ir import StringImm
 
 from .address import index
 
-#: Metadata that the functions refer to: the mark of a non-temporal store.
-_METADATA = "!0 = !{i32 1}\n"
+#: The mark of a loop that LLVM is to leave as it is.
+LOOP_AS_IT_IS = "!1"
+#: Metadata that the functions refer to: the mark of a non-temporal store, and that of such a loop.
+_METADATA = f"""!0 = !{{i32 1}}
+{LOOP_AS_IT_IS} = distinct !{{{LOOP_AS_IT_IS}, !2}}
+!2 = !{{!"llvm.loop.unroll.disable"}}
+"""
 
 
 #: Nothing, which may stand in a function once: a loop around it is not unrolled by LLVM.

@@ -9,7 +9,7 @@ size are loaded into place, so that nothing has to cross them.  TIR has no such 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -36,6 +36,14 @@ NEAR = 4
 UNMASKED_BITS = 256
 
 
+def held_here(text: LlvmText, number: Expr | int) -> Expr:
+    """A stride, of which LLVM makes what it needs from here on; of one that it knows it may make all."""
+    if isinstance(number, int):
+        return index(number)
+    text.need(HERE, _HERE_TEXT)
+    return tirx.call_extern("int64", HERE, number)
+
+
 def supported(bits: int, lanes: int) -> bool:
     """Whether blocks of ``lanes`` x ``lanes`` elements fill whole parts."""
     return lanes > 1 and bits * lanes % PART_BITS == 0
@@ -51,8 +59,6 @@ def definition(bits: int, lanes: int) -> str:
 
     Element (i, j) of the target is element (j, i) of the source, ``lanes`` by ``lanes``.
     """
-    part = PART_BITS // bits
-    vector, quarter, element = f"<{lanes} x i{bits}>", f"<{part} x i{bits}>", f"i{bits}"
     lines = [
         f"define linkonce_odr void @{name_of(bits, lanes)}(ptr %s, i64 %m, ptr %t, i64 %n) alwaysinline {{"
     ]
@@ -62,6 +68,37 @@ def definition(bits: int, lanes: int) -> str:
         name = f"%v{next(count)}"
         lines.append(f"  {name} = {text}")
         return name
+
+    multiples = ({k: value(f"mul i64 %{stride}, {k}") for k in range(1, NEAR + 1)} for stride in "mn")
+    add_block(bits, lanes, ("%s", "%t"), tuple(multiples), lines, value)
+    return "\n".join([*lines, "  ret void", "}"]) + "\n"
+
+
+def add_block(
+    bits: int,
+    lanes: int,
+    starts: tuple[str, str],
+    multiples: tuple[Mapping[int, str], ...],
+    lines: list[str],
+    value: Callable[[str], str],
+) -> None:
+    """Append LLVM text that moves one block.
+
+    Parameters
+    ----------
+    bits, lanes : int
+        Size of an element, and rows and columns of the block.
+    starts : (str, str)
+        Pointers to its first element in the source and in the target.
+    multiples : (mapping, mapping)
+        The strides of both, each once, three and `NEAR` times; twice where an address does not double it.
+    lines : list of str
+        Text that is appended to.
+    value : Callable
+        Appends an instruction; the name of what it makes.
+    """
+    part = PART_BITS // bits
+    vector, quarter, element = f"<{lanes} x i{bits}>", f"<{part} x i{bits}>", f"i{bits}"
 
     def address(start: str, col: int) -> str:
         return value(f"getelementptr {element}, ptr {start}, i64 {col}") if col else start
@@ -78,7 +115,10 @@ def definition(bits: int, lanes: int) -> str:
         return parts[0]
 
     align = bits // 8
-    sources, targets = (_rows_from(base, stride, lanes, element, value) for base, stride in ("sm", "tn"))
+    sources, targets = (
+        _rows_from(start, steps, lanes, element, value)
+        for start, steps in zip(starts, multiples, strict=True)
+    )
     for block in range(lanes // part):
         rows = []
         for k in range(part):
@@ -89,19 +129,22 @@ def definition(bits: int, lanes: int) -> str:
             rows.append(joined(pieces, part))
         for i, row in enumerate(_transposed(rows, part, lanes, vector, value)):
             lines.append(f"  store {vector} {row}, ptr {targets[block * part + i]}, align {align}")
-    return "\n".join([*lines, "  ret void", "}"]) + "\n"
 
 
-def _rows_from(base: str, stride: str, count: int, element: str, value: Callable[[str], str]) -> list[str]:
+def _rows_from(
+    first: str, steps: Mapping[int, str], count: int, element: str, value: Callable[[str], str]
+) -> list[str]:
     """Where rows begin: `NEAR` of them are a register and a multiple of the stride behind one address."""
-    steps = [value(f"mul i64 %{stride}, {k}") for k in range(NEAR + 1)]
-    first, rows = f"%{base}", []
+    rows: list[str] = []
     for row in range(count):
-        if row % NEAR == 0:
+        near = row % NEAR
+        if not near:
             first = value(f"getelementptr {element}, ptr {first}, i64 {steps[NEAR]}") if row else first
             rows.append(first)
+        elif near in steps:
+            rows.append(value(f"getelementptr {element}, ptr {first}, i64 {steps[near]}"))
         else:
-            rows.append(value(f"getelementptr {element}, ptr {first}, i64 {steps[row % NEAR]}"))
+            rows.append(value(f"getelementptr [{near} x {element}], ptr {first}, i64 {steps[1]}"))
     return rows
 
 
@@ -313,19 +356,13 @@ def transpose(
     """
     counts = () if part is None else tuple(tirx.Cast("int32", number) for number in part)
 
-    def step(number: Expr | int) -> Expr:
-        if isinstance(number, int):
-            return index(number)
-        text.need(HERE, _HERE_TEXT)
-        return tirx.call_extern("int64", HERE, number)
-
     call = tirx.call_extern(
         "void",
         _need(text, bits, lanes, part is not None),
         tirx.address_of(tirx.BufferLoad(source, [at])),
-        step(stride),
+        held_here(text, stride),
         tirx.address_of(tirx.BufferLoad(target, [to])),
-        step(target_stride),
+        held_here(text, target_stride),
         *counts,
     )
     return tirx.Evaluate(call)
