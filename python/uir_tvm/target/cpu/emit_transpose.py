@@ -141,7 +141,7 @@ class _BlockNest:
         (access,) = self.accesses
         strides = zip(memory.strides(access), memory.strides(target), strict=True)
         down, across = (
-            self._walk(code, side, *pair) for side, pair in zip((rows, cols), strides, strict=True)
+            self._side_of_box(code, side, *pair) for side, pair in zip((rows, cols), strides, strict=True)
         )
         is_narrow = code.bind(tirx.LE(across.length, index(self.lanes)))
         outer, inner = _or_else(code, is_narrow, across, down), _or_else(code, is_narrow, down, across)
@@ -149,7 +149,9 @@ class _BlockNest:
         given = _moved(self.emitter, access, target, tuple(places), self.lanes)
         code.add(transpose_box(self.emitter.kernel.text, *given, outer, inner))
 
-    def _walk(self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int) -> Side:
+    def _side_of_box(
+        self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int
+    ) -> Side:
         length = code.bind_index(distance(side.begin, side.end))
         return Side(length, *(index(x) if isinstance(x, int) else x for x in (in_source, in_target)))
 
@@ -263,7 +265,7 @@ def _moved(
     target: tirx.Buffer | StridedAccess,
     places: tuple[Expr, Expr],
     lanes: int,
-) -> tuple:
+) -> tuple[int, tirx.Buffer, Expr, Expr | int, tirx.Buffer, Expr, Expr | int, int]:
     """What functions that transpose are given first."""
     memory = emitter.kernel.memory
     buffer, stride = (
