@@ -6,6 +6,7 @@
 #include "device/ascendc/machine.h"
 #include "device/engine/kept_times.h"
 #include "device/engine/launch_lock.h"
+#include "device/engine/whole_launch.h"
 
 namespace uir::ascendc {
 
@@ -40,8 +41,8 @@ std::string Prepare(const UirAscendcLaunch& launch, engine::Arguments* arguments
 }
 
 /*! \brief Leave nothing of the launch before. */
-void Reset(const UirAscendcLaunch& launch) {
-  machine.ResetLaunch(launch.kernel, launch.max_findings, launch.times_only == 0);
+void Reset(const UirAscendcLaunch& launch, bool with_values) {
+  machine.ResetLaunch(launch.kernel, launch.max_findings, with_values);
   machine.device = Device();
   machine.cores.clear();
   machine.core = nullptr;
@@ -52,7 +53,6 @@ void Reset(const UirAscendcLaunch& launch) {
 
 /*! \brief Run the launch; what went wrong, or empty. */
 std::string Run(const UirAscendcLaunch& launch) {
-  Reset(launch);
   engine::Arguments arguments;
   std::string error = Prepare(launch, &arguments);
   if (error.empty()) RunCores();
@@ -62,7 +62,7 @@ std::string Run(const UirAscendcLaunch& launch) {
 
 /*! \brief By what the launch's times are kept; empty where they are not. */
 std::string TimesKeyOf(const UirAscendcLaunch& launch) {
-  if (!launch.times_only || launch.timeline) return "";
+  if (launch.timeline) return "";
   auto text = [](const char* given) { return std::string(given ? given : ""); };
   const std::vector<std::string> facts = {text(launch.library), text(launch.kernel), text(launch.device),
                                           text(launch.core), std::to_string(launch.blocks)};
@@ -74,28 +74,13 @@ std::string TimesKeyOf(const UirAscendcLaunch& launch) {
 
 extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result) {
   using namespace uir::ascendc;
-  using namespace uir::engine;
   std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
-  auto begin = std::chrono::steady_clock::now();
-  UirAscendcLaunch request = *launch;
-  const std::string key = TimesKeyOf(request);
-  const KeptTimes* kept = key.empty() ? nullptr : FindTimes(key);
-  std::string error, modelled;
-  if (kept) {
-    Reset(request);
-    machine.counters = kept->counters;
-    modelled = kept->modelled;
-  } else {
-    error = Run(request);
-    if (machine.looked && !machine.values) {
-      request.times_only = 0;
-      error = Run(request);
-    }
-    modelled = ModelledJson();
-  }
-  std::string json = machine.Answer(error, begin, modelled);
-  bool found = !machine.findings->empty();
-  if (!key.empty() && !kept && !machine.values && error.empty() && !found) KeepTimes(key, {modelled, machine.counters});
-  if (result) *result = strdup(json.c_str());
-  return !error.empty() ? 2 : found ? 1 : 0;
+  std::string answer;
+  int code = uir::engine::WholeLaunch(
+      &machine,
+      {launch->times_only != 0, [&] { return TimesKeyOf(*launch); },
+       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return Run(*launch); }, ModelledJson},
+      &answer);
+  if (result) *result = strdup(answer.c_str());
+  return code;
 }

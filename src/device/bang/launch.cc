@@ -6,6 +6,7 @@
 #include "device/bang/machine.h"
 #include "device/engine/kept_times.h"
 #include "device/engine/launch_lock.h"
+#include "device/engine/whole_launch.h"
 
 namespace uir::bang {
 
@@ -74,8 +75,8 @@ std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
 }
 
 /*! \brief Leave nothing of the launch before. */
-void Reset(const UirBangLaunch& launch) {
-  machine.ResetLaunch(launch.kernel, launch.max_findings, launch.times_only == 0);
+void Reset(const UirBangLaunch& launch, bool with_values) {
+  machine.ResetLaunch(launch.kernel, launch.max_findings, with_values);
   machine.device = Device();
   machine.cores.clear();
   machine.clusters.clear();
@@ -104,7 +105,6 @@ std::string RunKernels(const UirBangLaunch& launch) {
 
 /*! \brief Run the launch; what went wrong, or empty. */
 std::string Run(const UirBangLaunch& launch) {
-  Reset(launch);
   engine::Arguments arguments;
   std::string error = Prepare(launch, &arguments);
   if (error.empty()) error = RunKernels(launch);
@@ -114,7 +114,7 @@ std::string Run(const UirBangLaunch& launch) {
 
 /*! \brief By what the launch's times are kept; empty where they are not. */
 std::string TimesKeyOf(const UirBangLaunch& launch) {
-  if (!launch.times_only || launch.timeline || launch.units == 0) return "";
+  if (launch.timeline || launch.units == 0) return "";
   auto text = [](const char* given) { return std::string(given ? given : ""); };
   const std::vector<std::string> facts = {text(launch.library), text(launch.kernel), text(launch.device),
                                           std::to_string(launch.groups), std::to_string(launch.units)};
@@ -128,33 +128,18 @@ extern "C" {
 
 int uir_bang_launch(const UirBangLaunch* launch, char** result) {
   using namespace uir::bang;
-  using namespace uir::engine;
   std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
-  auto begin = std::chrono::steady_clock::now();
-  UirBangLaunch request = *launch;
-  const std::string key = TimesKeyOf(request);
-  const KeptTimes* kept = key.empty() ? nullptr : FindTimes(key);
-  std::string error, modelled;
-  if (kept) {
-    Reset(request);
-    machine.counters = kept->counters;
-    modelled = kept->modelled;
-  } else {
-    error = Run(request);
-    if (machine.looked && !machine.values) {
-      request.times_only = 0;
-      error = Run(request);
-    }
-    modelled = ModelledJson();
-  }
-  std::string json = machine.Answer(error, begin, modelled);
-  bool found = !machine.findings->empty();
-  if (!key.empty() && !kept && !machine.values && error.empty() && !found) KeepTimes(key, {modelled, machine.counters});
+  std::string answer;
+  int code = uir::engine::WholeLaunch(
+      &machine,
+      {launch->times_only != 0, [&] { return TimesKeyOf(*launch); },
+       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return Run(*launch); }, ModelledJson},
+      &answer);
   machine.cores.clear();
   machine.clusters.clear();
   machine.global.clear();
-  if (result) *result = strdup(json.c_str());
-  return !error.empty() ? 2 : found ? 1 : 0;
+  if (result) *result = strdup(answer.c_str());
+  return code;
 }
 
 void uir_bang_enqueue(const char* name, void* kernel, const uint32_t* dim, int type, void*, const uint64_t* args,
