@@ -214,3 +214,55 @@ def test_windows_are_written_where_that_pays(
     (decision,) = build(convolution(channels, outputs, size, window), "uir-ascend").integers
     assert decision.taken == taken
     assert taken or "takes longer than bytes save" in decision.reason
+
+
+#: So many products of 255 by 255 are the most that 32 bits hold.
+HELD = (2**31 - 1) // 255**2
+
+
+def long_product(length: int, zero: int | None) -> tvm.IRModule:
+    """Bytes [1, length] by a constant weight of 255s, in float32; without a zero point it is an input."""
+    builder, op = relax.BlockBuilder(), relax.op
+    given = [relax.Var("x", relax.TensorType((1, length), "uint8"))]
+    if zero is None:
+        given.append(relax.Var("zero", relax.TensorType((1,), "uint8")))
+    codes, scales = np.full((8, length), 255, np.uint8), np.full((8, 1), 1, np.float32)
+    with builder.function("main", given):
+        with builder.dataflow():
+            emit = builder.emit
+            point = number(zero, "int32") if zero is not None else emit(op.astype(given[1], "int32"))
+            centred = emit(op.subtract(emit(op.astype(given[0], "int32")), point))
+            weight = emit(
+                dequantize_call(builder, Packing(8, length, 0), relax.const(codes), relax.const(scales))
+            )
+            real = emit(op.astype(centred, "float32"))
+            out = builder.emit_output(op.matmul(real, emit(op.permute_dims(weight))))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+@pytest.mark.parametrize(
+    ("length", "zero", "taken"),
+    [
+        (HELD, 0, True),
+        (HELD + 1, 0, False),
+        (HELD + 1, 127, True),
+        (HELD, None, True),
+        (HELD + 1, None, False),
+    ],
+)
+def test_sums_that_may_leave_32_bits_are_of_floats(length: int, zero: int | None, taken: bool) -> None:
+    """Length and zero point decide; one that is computed may be any byte."""
+    (decision,) = build(long_product(length, zero), "uir-cpu").integers
+    assert decision.taken == taken
+    if not taken:
+        assert decision.reason == f"its sums may be as great as {length * 255**2}, which 32 bits do not hold"
+
+
+@pytest.mark.parametrize("length", [HELD, HELD + 1])
+def test_the_greatest_sums_are_right(length: int) -> None:
+    """One product more than 32 bits hold would be negative."""
+    made = np.asarray(
+        uir_tvm.compile(long_product(length, 0), "uir-cpu")(np.full((1, length), 255, np.uint8))
+    )
+    np.testing.assert_allclose(made, length * 255.0**2, rtol=1e-4)

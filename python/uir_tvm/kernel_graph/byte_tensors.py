@@ -59,6 +59,14 @@ class Bytes:
     moves: tuple[Any, ...] = ()
     scaled: bool = False
 
+    @property
+    def farthest(self) -> int:
+        """How far a byte may be from the zero point, which may be any byte where it is computed."""
+        limits = np.iinfo(dtype_of(self.base))
+        points = np.iinfo(dtype_of(self.point)) if self.point is not None else None
+        zeros = (self.zero, self.zero) if points is None else (points.min, points.max)
+        return max(int(limits.max) - int(zeros[0]), int(zeros[1]) - int(limits.min))
+
 
 def bytes_of(expr: Any, definition: Definition) -> Bytes | None:
     """What an expression of int32 or float32 is of bytes; None where it is of nothing such.
@@ -119,6 +127,11 @@ class Weight:
 
     numbers: np.ndarray
     scales: np.ndarray
+
+    def greatest(self, axis: int) -> int:
+        """The greatest sum of the numbers' magnitudes of one output; these lie along an axis."""
+        magnitudes = np.abs(np.moveaxis(self.numbers, axis, 0).astype(np.int64))
+        return int(magnitudes.reshape(len(magnitudes), -1).sum(1).max(initial=0))
 
     def by_output(self, axis: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The numbers with the outputs first, and a scale for each; None where scales differ within one."""

@@ -136,6 +136,9 @@ class _IntegerProducts(MainRebuilder):
                 return f"it has {int(given.groups)} groups of channels"
         elif weight.numbers.ndim != 2 or len(shape_of(call.args[0]) or ()) < 2:
             return "its operands are no matrices"
+        greatest = x.farthest * weight.greatest(0 if image else 1)
+        if greatest > np.iinfo(np.int32).max:
+            return f"its sums may be as great as {greatest}, which 32 bits do not hold"
         return "" if self.table.integer_matmul is None else unfit(call, x, weight, image)
 
     def _ended(self, ending: Ending, binding: Any, channel: int) -> tuple[Ending, Any]:
