@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import math
+from typing import Any
 
 import pytest
 from uir_tvm.explain.library_traffic import library_work
@@ -16,10 +18,8 @@ from . import graphs
 
 def node(kind: str, attributes: MatmulAttrs | Conv2dAttrs, shapes: list[tuple[int, ...]]) -> dict:
     """A graph of one library node: operands, then the result."""
-    from math import prod
-
     tensors = [
-        {"name": f"t{k}", "shape": list(s), "dtype": "float32", "bytes": 4 * prod(s)}
+        {"name": f"t{k}", "shape": list(s), "dtype": "float32", "bytes": 4 * math.prod(s)}
         for k, s in enumerate(shapes)
     ]
     names = [t["name"] for t in tensors]
@@ -52,6 +52,23 @@ def test_a_convolution() -> None:
     (work,) = library_work(node("conv2d", attributes, [(1, 4, 4, 4), (6, 2, 3, 3), (1, 6, 4, 4)]), Rates())
     assert work.flops == 6 * 16 * 2 * 18
     assert (work.modelled_seconds, work.limit) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [({}, 16 / 36), ({"plan": "direct"}, 1), ({"strides": (2, 2)}, 1), ({"dilation": (2, 2)}, 1)],
+)
+def test_a_convolution_of_fewer_multiplications(changes: dict[str, Any], share: float) -> None:
+    """The time at full rates is of the way that takes the fewest; the report says that there are two."""
+    given = {"input": (1, 8, 16, 16), "weight": (8, 8, 3, 3), "padding": (1, 1, 1, 1), **changes}
+    attributes = Conv2dAttrs(**given)
+    shapes = [(1, 8, 16, 16), (8, 8, 3, 3), attributes.output]
+    (work,) = library_work(node("conv2d", attributes, shapes), rates_of(graphs.DEVICE))
+    assert work.flops == 2 * math.prod(attributes.output) * 8 * 9
+    assert work.least_flops == pytest.approx(work.flops * share)
+    assert ("Winograd" in work.name) == (share < 1)
+    assert work.limit == "arithmetic"
+    assert work.modelled_seconds == pytest.approx(work.least_flops / (2 * 10**9))
 
 
 def test_every_kind_of_library_operator_is_known() -> None:

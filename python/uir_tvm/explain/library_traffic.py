@@ -28,8 +28,10 @@ class LibraryWork:
         DRAM traffic of one call: every operand read once, the result written once.
     flops : int
         Multiplications and additions of one call's product; its epilogue does not count.
+    least_flops : int
+        The same by the way that takes the fewest: Winograd's, for convolutions that may be computed so.
     modelled_seconds : float or None
-        Of one call at full rates: the library is no faster.  None where a rate is not known.
+        Of one call at full rates, of `least_flops`: the library is no faster.  None where a rate is unknown.
     limit : str
         ``dram`` or ``arithmetic``; empty where that is not known.
     """
@@ -38,6 +40,7 @@ class LibraryWork:
     calls: int
     bytes: int
     flops: int
+    least_flops: int
     modelled_seconds: float | None
     limit: str
 
@@ -59,17 +62,17 @@ def library_work(graph: Mapping[str, Any], rates: Rates) -> tuple[LibraryWork, .
 
 def _work(node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], rates: Rates) -> LibraryWork:
     work = work_of(node["kind"], json.dumps(node["attrs"]))
-    flops = work.operations
+    flops, least = work.operations, work.least_operations
     inputs = sum(tensors[name]["bytes"] for name in node["inputs"])
     outputs = sum(tensors[name]["bytes"] for name in node["outputs"])
     moved = node.get("bytes_read", inputs) + outputs
     width = bytes_of(from_tvm(tensors[node["outputs"][0]]["dtype"]))
     times = {
         "dram": seconds_of(moved, rates.memory_of(moved).rate),
-        "arithmetic": seconds_of(flops * max(width, 4) / 4, rates.contract),
+        "arithmetic": seconds_of(least * max(width, 4) / 4, rates.contract),
     }
     known = {name: seconds for name, seconds in times.items() if seconds is not None}
     limit = max(known, key=lambda name: known[name]) if len(known) == len(times) else ""
-    steps = [step for step in node["ops"][1:]]
-    name = " + ".join([f"library {node['kind']} {work.sizes}", *steps])
-    return LibraryWork(name, 1, moved, flops, known[limit] if limit else None, limit)
+    name = " + ".join([f"library {node['kind']} {work.sizes}", *node["ops"][1:]])
+    name += " (or Winograd's way)" * work.is_winograd
+    return LibraryWork(name, 1, moved, flops, least, known[limit] if limit else None, limit)

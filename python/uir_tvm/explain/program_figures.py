@@ -26,7 +26,8 @@ class ProgramFigures:
     bytes : str
         What kernels and library read and write, each operand and each result once.
     library_operations : str
-        Multiplications and additions of the library's products.
+        Multiplications and additions of the library's products; convolutions as sums of products, also where
+        Winograd's way takes fewer.
     input_bytes, output_bytes : str
     weight_bytes : int
     """

@@ -17,6 +17,9 @@ from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers
 
+#: Multiplications of Winograd's way, F(2x2, 3x3), and of sums of products, for 2x2 pixels of a result.
+WINOGRAD, DIRECT = 16, 36
+
 
 @attrs.frozen
 class Work:
@@ -30,11 +33,19 @@ class Work:
         Multiplications and additions of the product; its epilogue does not count.
     elements : int
         Of all operands read once, and of the result; of ``integer_matmul`` the bytes.
+    is_winograd : bool
+        Whether it is a convolution that Winograd's way may compute, with fewer operations.
     """
 
     sizes: str
     operations: int
     elements: int
+    is_winograd: bool = False
+
+    @property
+    def least_operations(self) -> int:
+        """As many as are computed by the way that takes the fewest, without its sums of pixels."""
+        return self.operations * WINOGRAD // DIRECT if self.is_winograd else self.operations
 
 
 def _seen(view: OperandLayout, extents: Sequence[int]) -> int:
@@ -67,7 +78,9 @@ def _conv2d(text: str) -> Work:
     out = math.prod(it.output)
     elements = math.prod(it.input) + math.prod(it.weight) + out + o * it.bias + out * (it.residual != "none")
     sizes = f"{'x'.join(map(str, it.input))} by {'x'.join(map(str, it.weight))}"
-    return Work(sizes, 2 * out * i * kh * kw, elements)
+    plain = it.strides == it.dilation == (1, 1) and it.groups == 1
+    is_winograd = plain and (kh, kw) == (3, 3) and it.plan != "direct"
+    return Work(sizes, 2 * out * i * kh * kw, elements, is_winograd)
 
 
 def _recurrence(text: str) -> Work:
