@@ -112,6 +112,39 @@ def test_numbers_in_tensors_are_sizes(model: nn.Module) -> None:
         exe(_given(0)[0], torch.tensor(-1))
 
 
+class Indexed(nn.Module):
+    """A row of those that are kept, whose number is no size of anything."""
+
+    def forward(self, x: Tensor, mask: Tensor, place: Tensor) -> Tensor:
+        kept, row = x[mask], place.item()
+        torch._check(row >= 0)
+        torch._check(row < kept.shape[0], lambda: "a row that is kept")
+        return kept[row] * 2
+
+
+class Even(nn.Module):
+    def forward(self, x: Tensor, count: Tensor) -> Tensor:
+        n = count.item()
+        torch._check(n % 2 == 0)
+        return x * n
+
+
+def test_what_is_asserted_of_numbers_that_are_no_sizes_is_checked() -> None:
+    """Of an index by the rows that are found, and of a remainder: the error names the line of the model."""
+    exe, model = uir_tvm.compile(Indexed(), args=(*_given(3), torch.tensor(1))), Indexed()
+    for kept, row in ((3, 2), (7, 6), (1, 0)):
+        args = (*_given(kept), torch.tensor(row))
+        _equal(exe(*args), model(*args))
+    with pytest.raises(SizeError, match="u0 = 3, u1 = 3") as caught:
+        exe(*_given(3), torch.tensor(3))
+    assert caught.value.need == "u1 < u0" and "place.item()" in caught.value.where
+    exe = uir_tvm.compile(Even(), args=_counted(4))
+    _equal(exe(*_counted(6)), Even()(*_counted(6)))
+    with pytest.raises(SizeError) as caught:
+        exe(*_counted(5))
+    assert caught.value.need == "Mod(u0, 2) == 0"
+
+
 def test_open_and_found_sizes_together() -> None:
     n, model = Dim("n", min=2, max=100), Masked()
     exe = uir_tvm.compile(model, args=_given(3), dynamic_shapes=({0: n}, {0: n}))

@@ -284,6 +284,7 @@ def _symbolic_module(
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
+        space.needs |= opened.asserted_of_found()
         check_choices(opened.program, space)
         know_sizes(exported)
         mod = _imported(exported, by_node, strict, structure, weights_as_inputs)

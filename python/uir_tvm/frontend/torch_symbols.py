@@ -29,10 +29,10 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from ..errors import FrontendError, OpenSizeError
 from ..saved_sizes import readable
 from ..size_space import SizeSpace
-from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes
+from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, symbols_of
 from .torch_bound import SYMBOLIC, Binder, broken_assertion, number_of, refused_sizes, with_numbers
 from .torch_found import environment_of, found_nodes, refused
-from .torch_graph import target_name
+from .torch_graph import describe, target_name
 from .torch_guards import Said, SaidTensor, guard_texts
 from .torch_known_sizes import known
 
@@ -42,6 +42,17 @@ log = logging.getLogger(__name__)
 UNLIMITED = 2**62
 #: Where PyTorch's ranges begin that nobody asked for: it traces with larger sizes, and takes 0 and 1 too.
 TRACED = 2
+#: How comparisons of sympy are written.
+_WRITTEN: dict[Any, str] = {
+    sympy.Eq: "==",
+    sympy.Ne: "!=",
+    sympy.Lt: "<",
+    sympy.Le: "<=",
+    sympy.Gt: ">",
+    sympy.Ge: ">=",
+}
+#: The remainder of PyTorch's that is Python's, as `uir_tvm.symbolic_shapes` has it.
+_REMAINDER = {"PythonMod": "Mod"}
 #: Comparisons of sympy.
 _COMPARED: dict[Any, Callable[[Any, Any], bool]] = {
     sympy.Eq: operator.eq,
@@ -102,6 +113,26 @@ def hold(conditions: Iterable[sympy.Basic], space: SizeSpace) -> None:
             need="a comparison that holds of what stands for all sizes",
             remedy="leave fewer sizes open, or export the model with other example inputs",
         )
+
+
+def _conditions(expr: sympy.Basic) -> Iterator[str]:
+    """A condition of PyTorch's symbols as comparisons in Python's words, all of which have to hold."""
+    if isinstance(expr, sympy.And):
+        for part in expr.args:
+            yield from _conditions(part)
+    elif type(expr) in _WRITTEN:
+        left, right = expr.args
+        yield f"{left} {_WRITTEN[type(expr)]} {right}"
+    else:
+        raise _unstored(str(expr))
+
+
+def _unstored(text: str) -> OpenSizeError:
+    return OpenSizeError(
+        f"The program's condition {text!r} cannot be stored.",
+        need="comparisons of whole numbers",
+        remedy="compile the model for chosen sizes: specialize=[...] (--specialize)",
+    )
 
 
 def _sizes(value: Any) -> tuple[Any, ...]:
@@ -207,13 +238,43 @@ class OpenProgram:
                     node.name: with_numbers(node.meta.get("val"), numbers, mode) for node in placeholders
                 }
                 self._guards(*self._guarded(values))
+        for node, asserted in self._assertions():
+            if not self._is_known(asserted):
+                continue  # of what the model finds: `asserted_of_found`
+            if not number_of(asserted, numbers):
+                raise broken_assertion(node, node.args, sizes)
+
+    def _assertions(self) -> Iterator[tuple[fx.Node, Any]]:
+        """What the program asserts: numbers or conditions, each with its node."""
         for node in self.program.graph.nodes:
             if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
-                asserted = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
-                if not self._is_known(asserted):
-                    continue  # of what the model finds: the range that PyTorch draws from it is checked then
-                if not number_of(asserted, numbers):
-                    raise broken_assertion(node, node.args, sizes)
+                yield (
+                    node,
+                    node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0],
+                )
+
+    def asserted_of_found(self) -> dict[str, str]:
+        """What the program asserts of sizes that it finds, each with what asserts it.
+
+        Raises
+        ------
+        OpenSizeError
+            A condition has no text that `uir_tvm.saved_sizes.holds` reads.
+        """
+        found: dict[str, str] = {}
+        for node, value in self._assertions():
+            if not self._is_known(value):
+                for text in _conditions(value.node.expr if isinstance(value, SYMBOLIC) else value):
+                    self._add_readable(found, text, node)
+        return found
+
+    def _add_readable(self, found: dict[str, str], text: str, node: fx.Node) -> None:
+        names = {str(symbol): name for symbol, name in self._names.items()} | _REMAINDER
+        renamed = _renamed(text, names)
+        others = tuple(name for name in symbols_of(renamed) if name not in self._names.values())
+        if not readable(renamed, (*self._names.values(), *others)):
+            raise _unstored(text)
+        found.setdefault(renamed, describe(node))
 
     def asserted(self) -> tuple[str, ...]:
         """What `check` asks, as conditions that `uir_tvm.saved_sizes.holds` reads.
@@ -232,20 +293,14 @@ class OpenProgram:
             }
             texts += guard_texts(self._guards, self._guarded(values))
         names = {str(symbol): name for symbol, name in self._names.items()}
-        for node in self.program.graph.nodes:
-            if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
-                value = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
-                if not self._is_known(value):
-                    continue
-                text = str(value.node.expr) if isinstance(value, SYMBOLIC) else str(bool(value))
-                texts.append(_renamed(text, names))
+        for _, value in self._assertions():
+            if not self._is_known(value):
+                continue
+            text = str(value.node.expr) if isinstance(value, SYMBOLIC) else str(bool(value))
+            texts.append(_renamed(text, names))
         for text in texts:
             if not readable(text, tuple(self._names.values())):
-                raise OpenSizeError(
-                    f"The program's condition {text!r} cannot be stored.",
-                    need="comparisons of whole numbers",
-                    remedy="compile the model for chosen sizes: specialize=[...] (--specialize)",
-                )
+                raise _unstored(text)
         return tuple(dict.fromkeys(texts))
 
     def _is_known(self, value: Any) -> bool:
