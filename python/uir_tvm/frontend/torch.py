@@ -284,10 +284,11 @@ def _symbolic_module(
         _check_outputs(exported)
         structure = None if weights_as_inputs else structure_of(exported)
         find_sizes(exported, space)
-        space.needs |= opened.asserted_of_found()
         check_choices(opened.program, space)
         know_sizes(exported)
         mod = _imported(exported, by_node, strict, structure, weights_as_inputs)
+        for condition, asserts in opened.asserted_of_found().items():
+            space.needs.setdefault(condition, asserts)  # behind those of operators, which say more
         hold(decided, space)
         return with_state(mod, entries_of(mod, state))
 
