@@ -12,7 +12,7 @@ import tvm
 from tvm import tirx
 from uir_tvm.target.cpu.address import index
 from uir_tvm.target.cpu.llvm_text import LlvmText
-from uir_tvm.target.cpu.transpose_box import Side, transpose_box
+from uir_tvm.target.cpu.transpose_box import BoxSide, transpose_box
 
 from .support import llvm_target
 
@@ -26,7 +26,7 @@ def box(bits: int, lanes: int, target: tvm.target.Target, is_down: bool = False)
     text, size = LlvmText(), tirx.Var("size", "int64")
     rows, cols = (tirx.Var(name, "int64") for name in ("rows", "cols"))
     source, made = (tirx.decl_buffer((size,), f"int{bits}", name) for name in "xy")
-    down, across = Side(rows, index(1), cols), Side(cols, rows, index(1))
+    down, across = BoxSide(rows, index(1), cols), BoxSide(cols, rows, index(1))
     sides = (across, down) if is_down else (down, across)
     call = transpose_box(text, bits, source, index(0), rows, made, index(0), cols, lanes, *sides)
     func = tirx.PrimFunc([source, made, rows, cols], text.attach(call))

@@ -25,7 +25,7 @@ from .element_access import StridedAccess
 from .elements import element
 from .emit_value import Point
 from .groups import ColumnGroup, RowNest
-from .transpose_box import Side, transpose_box
+from .transpose_box import BoxSide, transpose_box
 from .values import OperandValues, Origin
 
 if TYPE_CHECKING:
@@ -151,9 +151,9 @@ class _BlockNest:
 
     def _side_of_box(
         self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int
-    ) -> Side:
+    ) -> BoxSide:
         length = code.bind_index(distance(side.begin, side.end))
-        return Side(length, *(index(x) if isinstance(x, int) else x for x in (in_source, in_target)))
+        return BoxSide(length, *(index(x) if isinstance(x, int) else x for x in (in_source, in_target)))
 
     def _side(self, code: Code, bounds: tuple, limit: int | Expr) -> _BlockedSide:
         begin, end = (code.bind_index(each) for each in self.emitter.bounds(bounds, limit))
@@ -214,10 +214,10 @@ class _BlockNest:
         code.loop(index(0), rows, 1, line, "i")
 
 
-def _or_else(code: Code, condition: Expr, one: Side, other: Side) -> Side:
+def _or_else(code: Code, condition: Expr, one: BoxSide, other: BoxSide) -> BoxSide:
     """The one where a condition holds."""
     pairs = zip(*(attrs.astuple(side, recurse=False) for side in (one, other)), strict=True)
-    return Side(*(code.bind(tirx.Select(condition, *pair)) for pair in pairs))
+    return BoxSide(*(code.bind(tirx.Select(condition, *pair)) for pair in pairs))
 
 
 def has_masked_parts(emitter: NestEmitter, nest: RowNest, accesses: list[StridedAccess], lanes: int) -> bool:

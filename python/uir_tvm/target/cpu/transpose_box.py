@@ -21,7 +21,7 @@ MOST_SCALE = 8
 
 
 @attrs.frozen
-class Side:
+class BoxSide:
     """A side of the box.
 
     Attributes
@@ -50,7 +50,7 @@ def _held(bits: int) -> list[int]:
 def definition_of_box(bits: int, lanes: int) -> str:
     """LLVM text of ``(source, multiples of its stride, target, multiples of its stride, outer, inner)``.
 
-    A stride leads from a row of a block to the next; the last two are the numbers of a `Side` each.
+    A stride leads from a row of a block to the next; the last two are the numbers of a `BoxSide` each.
     """
     places = [f"ptr %{s}, {', '.join(f'i64 %{m}{k}' for k in _held(bits))}" for s, m in ("sm", "tn")]
     sides = [f"i64 %{side}.{what}" for side in ("outer", "inner") for what in ("length", "s", "t")]
@@ -122,8 +122,8 @@ def transpose_box(
     to: Expr,
     target_stride: Expr | int,
     lanes: int,
-    outer: Side,
-    inner: Side,
+    outer: BoxSide,
+    inner: BoxSide,
 ) -> tirx.Stmt:
     """Copy a box transposed, whole blocks alone: what lies in two of them is moved twice.
 
@@ -131,7 +131,7 @@ def transpose_box(
     ----------
     text, bits, source, at, stride, target, to, target_stride, lanes
         As of `transpose.transpose`, for the first block.
-    outer, inner : Side
+    outer, inner : BoxSide
         Its sides; blocks along the inner one come one after another.
     """
     text.need(name_of_box(bits, lanes), definition_of_box(bits, lanes))
