@@ -85,6 +85,7 @@ def definition_of_box(bits: int, lanes: int) -> str:
     lines.append(f"  %blocks = phi i64 [ {whole}, %band ], [ %fewer, %block ]")
     block("at")
     moved("further", "at", str(lanes), "inner")
+    # else LLVM holds all distances from the first block in registers: there are not so many
     lines += [f'  %next.{at} = call ptr asm "", "=r,0"(ptr %further.{at})' for at in "st"]
     lines += [
         "  %fewer = sub i64 %blocks, 1",
