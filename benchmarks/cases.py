@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared by name: models of the tests, networks, operators, recurrent layers, graph breaks."""
+"""What is compared by name: models, networks, operators, recurrent layers, a graph break."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import torch
 from networks import NETWORKS
 from networks import build as build_network
 from operators import OPERATORS, Operator
+from transformers import BertConfig, BertModel
 
 from tests.models import MODELS
+from tests.models.minilm import SentenceEncoder
+from tests.models.registry import perturb
 
 BY_NAME: dict[str, Operator] = {operator.name: operator for operator in OPERATORS}
 #: Recurrent layers of 256 inputs and states, 128 steps: name -> class, batch.
@@ -23,9 +26,11 @@ RECURRENT: dict[str, tuple[type[torch.nn.RNNBase], int]] = {
     for name, layer in (("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU))
     for batch in (1, 4)
 }
+#: BERT-base (the defaults of BertConfig: 12 layers of 768) on one row of 128 tokens, random weights.
+BERT = "bert"
 #: A module that dynamo cuts in two.
 BREAK = "graph break"
-NAMES: tuple[str, ...] = (*MODELS, *NETWORKS, *BY_NAME, *RECURRENT, BREAK)
+NAMES: tuple[str, ...] = (*MODELS, BERT, *NETWORKS, *BY_NAME, *RECURRENT, BREAK)
 
 
 class Broken(torch.nn.Module):
@@ -53,6 +58,12 @@ class Broken(torch.nn.Module):
 
 def build(name: str) -> Any:
     """(torch module, inputs) of a case; equal calls give equal weights and inputs."""
+    if name == BERT:
+        torch.manual_seed(7)
+        config = BertConfig()
+        tokens = torch.randint(config.vocab_size, (1, 128))
+        encoder = perturb(SentenceEncoder(BertModel(config, add_pooling_layer=False)))
+        return encoder, (tokens, torch.ones_like(tokens))
     if name == BREAK:
         torch.manual_seed(7)
         return Broken().eval(), (torch.randn(128, 384),)

@@ -8,9 +8,10 @@
         --peers "torch eager" "torch.compile" "backend uir" "backend uir, frozen"
 
 Every peer runs a case in a process of its own; they take turns on the same inputs (`turns.py` says why).
-The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster); a peer
-whose result differs from torch's is named and left out of the ratio.  The last row is the geometric mean of
-the ratios.  A peer that is not installed is left out, and a line says how to install it.
+The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster).  All
+outputs of every peer's last call are held against what torch computes in float64: a peer that differs is
+marked with the difference and left out of the ratio.  The last row is the geometric mean of the ratios.
+A peer that is not installed is left out, and a line says how to install it.
 """
 
 from __future__ import annotations
@@ -27,30 +28,27 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import numpy as np
-from cases import BY_NAME, NAMES
+from cases import BY_NAME, NAMES, build
 from copy_ceiling import StreamingCopy
 from rich.console import Console
 from rich.table import Table
-from runners import ASKED, RUNNERS, left_out
+from runners import ASKED, RUNNERS, left_out, reference
 from turns import Peer, take_turns
 
 OURS = "uir-cpu"
-REFERENCE = "torch eager"
 #: Relative to the largest value: what fp32 models of some ten layers agree to.
 AGREEMENT = 2e-4
 
 
 def run_case(name: str, names: list[str], seconds: float, threads: int) -> dict[str, Any]:
-    """One row: seconds by peer, what failed and why, the largest disagreement with torch."""
+    """One row: seconds by peer, what failed and why, the largest difference to float64."""
     peers = {peer: Peer(name, peer, threads) for peer in names}
     try:
+        expected = reference(*build(name))
         for p in peers.values():  # all prepare at once; the turns come after
             p.wait()
         alive = {peer: p for peer, p in peers.items() if not p.failed}
         take_turns(list(alive.values()), seconds)
-        reference = alive.get(REFERENCE) or next(iter(alive.values()))
-        expected = np.asarray(reference.result, dtype="float64")
         errors = {peer: p.error(expected) for peer, p in alive.items()}
         return {
             "case": name,
@@ -127,6 +125,14 @@ def line(row: dict[str, Any], peers: list[str]) -> str:
     return "  ".join([f"{row['case']}: {shown}", *notes])
 
 
+def cell(row: dict[str, Any], peer: str) -> str:
+    """Milliseconds of a peer, with the difference where it is wrong."""
+    if peer not in row["seconds"]:
+        return "failed"
+    wrong = f" WRONG by {row['errors'][peer]:.0e}" if peer in row["wrong"] else ""
+    return f"{row['seconds'][peer] * 1e3:.3f}{wrong}"
+
+
 def table(rows: list[dict[str, Any]], peers: list[str], ours: str = OURS) -> Table:
     """All rows: milliseconds, the ratio, the share of the copy bandwidth."""
     out = Table(
@@ -138,7 +144,7 @@ def table(rows: list[dict[str, Any]], peers: list[str], ours: str = OURS) -> Tab
     out.add_column(f"best peer / {ours}", justify="right")
     out.add_column("of copy bandwidth", justify="right")
     for row in rows:
-        cells = [f"{row['seconds'][p] * 1e3:.3f}" if p in row["seconds"] else "failed" for p in peers]
+        cells = [cell(row, peer) for peer in peers]
         speed = ratio(row, ours)
         share = f"{row['share_of_copy']:.0%}" if "share_of_copy" in row else ""
         out.add_row(row["case"], *cells, "" if speed is None else f"{speed:.2f}", share)

@@ -158,14 +158,19 @@ def _found(module: str) -> bool:
         return False
 
 
-def first_output(result: Any) -> np.ndarray:
-    """The first tensor of whatever a runner returns, as NumPy."""
-    while isinstance(result, tuple | list) or type(result).__name__ == "Array":
-        result = result[0]
+def outputs(result: Any) -> list[np.ndarray]:
+    """All tensors of whatever a runner returns, in order, as NumPy."""
     if hasattr(result, "to_tuple"):
-        result = result.to_tuple()[0]
-    return (
-        result.detach().numpy()
-        if isinstance(result, torch.Tensor)
-        else np.asarray(result.numpy() if hasattr(result, "numpy") else result)
-    )
+        result = result.to_tuple()
+    if isinstance(result, tuple | list) or type(result).__name__ == "Array":
+        return [array for each in result for array in outputs(each)]
+    if isinstance(result, torch.Tensor):
+        return [result.detach().numpy()]
+    return [np.asarray(result.numpy() if hasattr(result, "numpy") else result)]
+
+
+def reference(module: torch.nn.Module, inputs: Inputs) -> list[np.ndarray]:
+    """What torch computes in float64."""
+    wide = [x.double() if x.is_floating_point() else x for x in inputs]
+    with torch.no_grad():
+        return outputs(module.double()(*wide))

@@ -7,7 +7,7 @@
     python benchmarks/tuning.py --target uir-ascend           modelled times, not measured ones
 
 The table of kernels is that of ``uir tune``.  End to end, every peer runs in a process of its own, and they
-take turns on the same input (`turns.py` says why); a peer whose result differs from torch's is named.
+take turns on the same input (`turns.py` says why); a peer whose result differs from float64's is named.
 uir-cpu without the database takes part twice: what differs between the two is no gain of tuning; what tuning
 brings is measured in one process (`before_after.py`).  For a target whose host model counts time, the
 modelled total of the whole model is shown before and after, library included.
@@ -31,7 +31,7 @@ import torch
 import uir_tvm
 from before_after import AFTER, BEFORE, before_after, ratios
 from cases import build
-from cpu import AGREEMENT, REFERENCE, run_case
+from cpu import AGREEMENT, run_case
 from rich.console import Console
 from runners import AGAIN, DATABASE, TUNED
 from uir_tvm.cli_print import table_of
@@ -39,7 +39,7 @@ from uir_tvm.cli_tune_progress import Progress
 from uir_tvm.tune import Summary, tune
 
 #: Peers of an end-to-end comparison.
-PEERS = (REFERENCE, "torch.compile", "ONNX Runtime", "uir-cpu", TUNED, AGAIN)
+PEERS = ("torch eager", "torch.compile", "ONNX Runtime", "uir-cpu", TUNED, AGAIN)
 CONSOLE = Console(width=150)
 ERRORS = Console(stderr=True)
 

@@ -8,10 +8,11 @@ wake the pool, then timed calls for a fraction of a second.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,10 +26,10 @@ SLOW = 2.0
 
 
 def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
-    """The process of one peer: prepare, then answer ``result`` and ``turn`` until told to stop."""
+    """The process of one peer: prepare, then answer ``turn`` and ``outputs`` until told to stop."""
     import torch
     from cases import build
-    from runners import ASKED, RUNNERS, first_output
+    from runners import ASKED, RUNNERS, outputs
 
     torch.set_num_threads(threads)
     try:
@@ -37,26 +38,32 @@ def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
             module, inputs = build(case)
             thunk = (RUNNERS | ASKED)[peer](module, inputs)
             called = time.perf_counter()
-            result = first_output(thunk())
+            result = thunk()
             slow = time.perf_counter() - called > SLOW
-            link.send(("ready", time.perf_counter() - start, result, slow))
-            while link.recv() == "turn":
-                link.send(_turn(thunk, slow))
+            link.send(("ready", time.perf_counter() - start, slow))
+            while (asked := link.recv()) in {"turn", "outputs"}:
+                if asked == "turn":
+                    times, result = _turn(thunk, slow)
+                    link.send(times)
+                else:
+                    link.send(outputs(result))
     except Exception as error:  # whatever a peer raises becomes a cell of the table
         text = str(error).splitlines()[0][:120] if str(error) else ""
-        link.send(("failed", f"{type(error).__name__}: {text}", None, False))
+        link.send(("failed", f"{type(error).__name__}: {text}", False))
 
 
-def _turn(thunk: Callable[[], Any], slow: bool) -> list[float]:
+def _turn(thunk: Callable[[], Any], slow: bool) -> tuple[list[float], Any]:
+    """Seconds of calls, and what the last one gave."""
     if not slow:
         thunk()
     times: list[float] = []
     end = time.perf_counter() + (0.0 if slow else TURN)
+    result: Any = None
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
-        thunk()
+        result = thunk()
         times.append(time.perf_counter() - start)
-    return times
+    return times, result
 
 
 class Peer:
@@ -73,9 +80,9 @@ class Peer:
     def wait(self) -> None:
         """Until it has prepared the case and run it once, or failed."""
         try:
-            state, detail, self.result, self.slow = self.link.recv()
+            state, detail, self.slow = self.link.recv()
         except EOFError:
-            state, detail, self.result, self.slow = "failed", "the process ended", None, False
+            state, detail, self.slow = "failed", "the process ended", False
         self.failed: str = detail if state == "failed" else ""
         self.prepare: float = 0.0 if self.failed else detail
 
@@ -89,15 +96,27 @@ class Peer:
         """Median seconds of a call."""
         return statistics.median(self.times)
 
-    def error(self, expected: np.ndarray) -> float:
-        """Largest difference to ``expected``, relative to its largest value."""
-        scale = max(1e-30, float(np.abs(expected).max()))
-        return float(np.abs(self.result.astype("float64") - expected).max()) / scale
+    def error(self, expected: Sequence[np.ndarray]) -> float:
+        """Largest difference of what the last call gave, relative to the largest value of each output.
+
+        It is infinite where outputs are of another number, or of other shapes.
+        """
+        self.link.send("outputs")
+        found = self.link.recv()
+        if [each.shape for each in found] != [each.shape for each in expected]:
+            return math.inf
+        return max(map(difference, found, expected), default=0.0)
 
     def stop(self) -> None:
         """End the process."""
         self.process.terminate()
         self.process.join()
+
+
+def difference(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference relative to the largest value expected; NaN where one of them is NaN."""
+    scale = max(1e-30, float(np.abs(expected).max()))
+    return float(np.abs(found.astype("float64") - expected).max()) / scale
 
 
 def take_turns(peers: list[Peer], seconds: float) -> None:
