@@ -15,6 +15,8 @@ from ...open_size import AnySize, OpenSize
 
 #: Constants of more bytes are not shown to shape inference, which needs only their types.
 SHOWN_BYTES = 1 << 14
+#: Arrays of more bytes are made anew whenever they are asked for: each is a copy of what the file holds.
+KEPT_BYTES = 1 << 16
 STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
@@ -129,9 +131,12 @@ class Known:
 
     def array(self, name: str) -> np.ndarray | None:
         """The numbers of a constant, else None."""
-        if name not in self._arrays and name in self._tensors:
-            self._arrays[name] = numpy_helper.to_array(self._tensors[name])
-        return self._arrays.get(name)
+        array = self._arrays.get(name)
+        if array is None and name in self._tensors:
+            array = numpy_helper.to_array(self._tensors[name])
+            if array.nbytes <= KEPT_BYTES:
+                self._arrays[name] = array
+        return array
 
     def integers(self, name: str) -> list[int] | None:
         """The numbers of a constant as a list, else None; they may be open sizes."""
