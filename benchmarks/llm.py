@@ -10,8 +10,9 @@ ratio of uir-cpu to each other runtime, and for single tokens the share of the m
 weights and cache that a token reads, in the time that reading as many bytes takes all threads, over its time
 (what a cache holds is read faster). A runtime that is
 not installed, ends, or does not answer is named with the reason, and the others go on; llama.cpp is the
-package llama-cpp-python, its products on AMX left out (`llm_peers.py`). Whether all choose the same tokens is
-said at the end. Compiling takes minutes: with --kept models that were compiled are there for the next run.
+package llama-cpp-python, its products on AMX left out (`llm_peers.py`). How far the logits of every point are
+from those of uir-cpu is said, and at the end whether all choose the same tokens. Compiling takes minutes and
+is in no figure: with --kept models that were compiled are there for the next run.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ for variable in ("OMP_NUM_THREADS", "TVM_NUM_THREADS"):
     os.environ.setdefault(variable, THREADS)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from llm_peers import KEPT, PEERS, Runtime
+import numpy as np
+from llm_peers import KEPT, PEERS, PROMPTS
+from llm_turns import Runtime
 from read_ceiling import StreamingRead
 from rich.console import Console
 from rich.table import Table
 
-POINTS = (("prefill", 128), ("prefill", 512), ("decode", 32), ("decode", 512), ("decode", 2000))
+POINTS = (*(("prefill", size) for size in PROMPTS), *(("decode", size) for size in (32, 512, 2000)))
 #: Tokens that caches have room for.
 ROOM = 2048
 #: Tokens whose choice is compared, and the prompt that they follow.
@@ -55,6 +58,7 @@ def measure(
     for kind, size in points:
         for runtime in _alive(runtimes).values():
             runtime.ask("fill", size if kind == "decode" else 0)
+        logits = {name: each.ask("logits", kind, size) for name, each in _alive(runtimes).items()}
         for _ in range(rounds):
             for runtime in _alive(runtimes).values():
                 runtime.turn(kind, size)
@@ -76,11 +80,23 @@ def measure(
                 "share_of_bound": {
                     name: least[name] / each for name, each in seconds.items() if name in least
                 },
+                "apart": apart(logits, ours),
             }
         )
         rates = ", ".join(f"{name} {rate:.1f}" for name, rate in rows[-1]["tokens_per_second"].items())
-        console.print(f"{kind} {size}: {rates} tokens/s", markup=False, highlight=False)
+        far = ", ".join(f"{name} {each:.1e}" for name, each in rows[-1]["apart"].items())
+        console.print(f"{kind} {size}: {rates} tokens/s; apart: {far}", markup=False, highlight=False)
     return rows
+
+
+def apart(logits: dict[str, np.ndarray | None], ours: str) -> dict[str, float]:
+    """How far the logits of others are from ours: the root of the mean square, by that of ours."""
+    first = logits.get(ours)
+    if first is None:
+        return {}
+    scale = float(np.linalg.norm(first))
+    others = {name: each for name, each in logits.items() if each is not None and name != ours}
+    return {name: float(np.linalg.norm(each - first)) / scale for name, each in others.items()}
 
 
 def _alive(runtimes: dict[str, Runtime]) -> dict[str, Runtime]:

@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pathlib
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 import numpy as np
 
-#: Seconds of timed calls in one turn (at least one call).
-TURN = 0.5
-#: Calls of one token in a turn at least.
-STEPS = 4
-#: Seconds that a runtime has until it is ready, and for an answer then.
-READY, ANSWER = 1800.0, 120.0
 #: Where compiled and converted models are kept for the next run; empty: nowhere.
 KEPT = "UIR_LLM_KEPT"
+#: Tokens of the prompts that are timed.
+PROMPTS = (128, 512)
 
 
 class Model(Protocol):
@@ -77,6 +69,11 @@ class Ours:
     def _fresh(self, tokens: Sequence[int]) -> np.ndarray:
         self._model.tokens.clear()  # what it has is computed again
         return self._model.prefill(tokens)
+
+
+def some(count: int) -> list[int]:
+    """Tokens to be computed where it does not matter which."""
+    return [5 + number % 1000 for number in range(count)]
 
 
 def _kept(name: str) -> pathlib.Path | None:
@@ -152,9 +149,16 @@ def _without_tiles(llama_cpp: Any) -> None:
 
 
 class Torch:
-    """transformers with a static cache, in fp32; eager, or by torch.compile."""
+    """transformers with a static cache, in fp32; eager, or by torch.compile.
+
+    torch.compile has a program for a token and one for each of `PROMPTS`, all made before the model is ready;
+    prompts of other lengths, which are not timed, stay eager, since each would take a program of its own.
+    """
 
     def __init__(self, file: pathlib.Path, room: int, compiled: bool) -> None:
+        code = _kept("inductor")
+        if code is not None:
+            os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(code))
         import torch
         from transformers.cache_utils import StaticCache
 
@@ -163,14 +167,20 @@ class Torch:
         self._cache.early_initialization(1, *_heads(file), torch.float32, torch.device("cpu"))
         self.weight_bytes = sum(4 * parameter.numel() for parameter in model.parameters())
         self.cache_bytes = cache_values(file) * 4
-        self._call = torch.compile(model.forward, dynamic=False) if compiled else model.forward
+        self._eager = model.forward
+        self._compiled: dict[int, Callable[..., Any]] = {}
+        if compiled:
+            call = torch.compile(model.forward, dynamic=False)
+            self._compiled = dict.fromkeys((1, *PROMPTS), call)
+        for count in self._compiled:
+            self.run(some(count), 0)
 
     def run(self, tokens: Sequence[int], place: int) -> np.ndarray:
         """As of `Model`."""
         for layer in self._cache.layers:
             layer.cumulative_length.fill_(place)
         with self._torch.no_grad():
-            found = self._call(
+            found = self._compiled.get(len(tokens), self._eager)(
                 input_ids=self._torch.tensor([list(tokens)]),
                 past_key_values=self._cache,
                 use_cache=True,
@@ -314,117 +324,3 @@ PEERS: dict[str, Callable[[pathlib.Path, int], Model]] = {
     "torch eager": lambda file, room: Torch(file, room, False),
     "torch.compile": lambda file, room: Torch(file, room, True),
 }
-
-
-def _serve(link: Connection, name: str, file: str, room: int) -> None:
-    """The process of one runtime: prepare, then answer until told to stop."""
-    try:
-        start = time.perf_counter()
-        model = PEERS[name](pathlib.Path(file), room)
-        model.run([1, 2, 3], 0)
-        link.send(("ready", time.perf_counter() - start, model.weight_bytes, model.cache_bytes))
-        while (told := link.recv()) is not None:
-            asked, *given = told
-            link.send({"greedy": _greedy, "fill": _fill, "turn": _turn}[asked](model, *given))
-    except Exception as error:  # whatever a runtime raises becomes a cell of the table
-        text = str(error).splitlines()[0][:120] if str(error) else ""
-        link.send(("failed", f"{type(error).__name__}: {text}", 0, 0))
-
-
-def _greedy(model: Model, tokens: list[int], count: int) -> list[int]:
-    """The most likely tokens after some."""
-    made: list[int] = []
-    logits = model.run(tokens, 0)
-    while len(made) < count:
-        made.append(int(logits.argmax()))
-        logits = model.run(made[-1:], len(tokens) + len(made) - 1)
-    return made
-
-
-def _fill(model: Model, count: int, chunk: int = 512) -> None:
-    """Let the cache have so many tokens."""
-    for place in range(0, count, chunk):
-        model.run(_some(min(chunk, count - place)), place)
-
-
-def _some(count: int) -> list[int]:
-    return [5 + number % 1000 for number in range(count)]
-
-
-def _turn(model: Model, kind: str, size: int) -> list[float]:
-    """Seconds of prompts of a size, or of single tokens behind a cache of it; the first is not counted."""
-    tokens, place, least = (_some(size), 0, 1) if kind == "prefill" else ([7], size, STEPS)
-    model.run(tokens, place)
-    times: list[float] = []
-    end = time.perf_counter() + TURN
-    while len(times) < least or time.perf_counter() < end:
-        start = time.perf_counter()
-        model.run(tokens, place)
-        times.append(time.perf_counter() - start)
-    return times
-
-
-class Runtime:
-    """One runtime in a process of its own, which sleeps while it is not asked.
-
-    Attributes
-    ----------
-    failed : str
-        Why it has no figures; empty where it has.
-    seconds : float
-        Until its first answer.
-    times : dict of (kind, size) to list of float
-    """
-
-    def __init__(self, name: str, file: pathlib.Path, room: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._link, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, name, str(file), room), daemon=True)
-        self._process.start()
-        theirs.close()
-        state, detail, self.weight_bytes, self.cache_bytes = self._answer(READY)
-        self.failed = detail if state == "failed" else ""
-        self.seconds = 0.0 if self.failed else detail
-        self.times: dict[tuple[str, int], list[float]] = {}
-
-    def _answer(self, seconds: float) -> Any:
-        try:
-            if self._link.poll(seconds):
-                return self._link.recv()
-            self._process.kill()
-            return "failed", f"no answer within {seconds:.0f} s", 0, 0
-        except EOFError:
-            self._process.join(10)
-            return "failed", f"its process ended with {self._process.exitcode}", 0, 0
-
-    def ask(self, what: str, *given: Any) -> Any:
-        """`_greedy`, `_fill` or `_turn` of the model; None, and `failed`, where it fails."""
-        try:
-            self._link.send((what, *given))
-        except OSError:  # it has ended; what is read says how
-            pass
-        found = self._answer(ANSWER)
-        if isinstance(found, tuple) and found and found[0] == "failed":
-            self.failed = found[1]
-            return None
-        return found
-
-    def turn(self, kind: str, size: int) -> None:
-        """Times of one turn."""
-        self.times.setdefault((kind, size), []).extend(self.ask("turn", kind, size) or [])
-
-    def median(self, kind: str, size: int) -> float:
-        """Median seconds of a call."""
-        return statistics.median(self.times[kind, size])
-
-    def read_bytes(self, kind: str, size: int) -> int:
-        """What a call has to read at least: of one token, weights and its cache."""
-        return self.weight_bytes + (self.cache_bytes * size if kind == "decode" else 0)
-
-    def stop(self) -> None:
-        """End the process."""
-        if self._process.is_alive() and not self.failed:
-            self._link.send(None)
-            self._process.join(10)
-        self._process.terminate()
-        self._process.join()
