@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A language model on uir-cpu beside llama.cpp, torch eager and torch.compile, on the same file in one run.
+"""A language model on uir-cpu beside llama.cpp, ONNX Runtime and torch, on the same file in one run.
 
     python benchmarks/llm.py SmolLM2-135M-Instruct.Q4_1.gguf
     python benchmarks/llm.py FILE --peers uir-cpu llama.cpp --only decode --kept FOLDER --json out.json
