@@ -114,9 +114,10 @@ class Peer:
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> float:
-    """Largest difference relative to the largest value expected; NaN where one of them is NaN."""
+    """Largest difference relative to the largest value expected; infinite where it is no number."""
     scale = max(1e-30, float(np.abs(expected).max()))
-    return float(np.abs(found.astype("float64") - expected).max()) / scale
+    error = float(np.abs(found.astype("float64") - expected).max()) / scale
+    return math.inf if math.isnan(error) else error
 
 
 def take_turns(peers: list[Peer], seconds: float) -> None:
