@@ -18,6 +18,8 @@ from typing import Any
 import torch
 
 Thunk = Callable[[], Any]
+#: IREE refuses kernels that take more than 32 KiB of a stack, as one of MiniLM's layer normalisations does.
+STACK = "--iree-llvmcpu-stack-allocation-limit"
 
 
 def xla(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Thunk:
@@ -73,7 +75,7 @@ def iree(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Thunk:
             str(text),
             target_backends=["llvm-cpu"],
             input_type="onnx",
-            extra_args=["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"],
+            extra_args=["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3", f"{STACK}={1 << 20}"],
         )
     config = runtime.Config("local-task")
     context = runtime.SystemContext(config=config)

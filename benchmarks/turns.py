@@ -48,8 +48,13 @@ def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
                 else:
                     link.send(outputs(result))
     except Exception as error:  # whatever a peer raises becomes a cell of the table
-        text = str(error).splitlines()[0][:120] if str(error) else ""
-        link.send(("failed", f"{type(error).__name__}: {text}", False))
+        link.send(("failed", f"{type(error).__name__}: {_reason(str(error))}", False))
+
+
+def _reason(text: str) -> str:
+    """The line of a message that says what is wrong: compilers say first that they were called."""
+    lines = text.splitlines() or [""]
+    return next((line for line in lines if "error: " in line), lines[0])[:160]
 
 
 def _turn(thunk: Callable[[], Any], slow: bool) -> tuple[list[float], Any]:
