@@ -63,7 +63,7 @@ def build(name: str) -> Any:
         config = BertConfig()
         tokens = torch.randint(config.vocab_size, (1, 128))
         encoder = perturb(SentenceEncoder(BertModel(config, add_pooling_layer=False)))
-        return encoder, (tokens, torch.ones_like(tokens))
+        return encoder.eval().requires_grad_(False), (tokens, torch.ones_like(tokens))
     if name == BREAK:
         torch.manual_seed(7)
         return Broken().eval(), (torch.randn(128, 384),)

@@ -9,7 +9,7 @@
 
 Every peer runs a case in a process of its own; they take turns on the same inputs (`turns.py` says why).
 The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster).  All
-outputs of every peer's last call are held against what torch computes in float64: a peer that differs is
+outputs of a call after the turns are held against what torch computes in float64: a peer that differs is
 marked with the difference and left out of the ratio.  The last row is the geometric mean of the ratios.
 A peer that is not installed is left out, and a line says how to install it.
 """

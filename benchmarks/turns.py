@@ -38,15 +38,11 @@ def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
             module, inputs = build(case)
             thunk = (RUNNERS | ASKED)[peer](module, inputs)
             called = time.perf_counter()
-            result = thunk()
+            thunk()
             slow = time.perf_counter() - called > SLOW
             link.send(("ready", time.perf_counter() - start, slow))
             while (asked := link.recv()) in {"turn", "outputs"}:
-                if asked == "turn":
-                    times, result = _turn(thunk, slow)
-                    link.send(times)
-                else:
-                    link.send(outputs(result))
+                link.send(_turn(thunk, slow) if asked == "turn" else outputs(thunk()))
     except Exception as error:  # whatever a peer raises becomes a cell of the table
         link.send(("failed", f"{type(error).__name__}: {_reason(str(error))}", False))
 
@@ -57,18 +53,17 @@ def _reason(text: str) -> str:
     return next((line for line in lines if "error: " in line), lines[0])[:160]
 
 
-def _turn(thunk: Callable[[], Any], slow: bool) -> tuple[list[float], Any]:
-    """Seconds of calls, and what the last one gave."""
+def _turn(thunk: Callable[[], Any], slow: bool) -> list[float]:
+    """Seconds of calls; no result is kept while the next is computed, whose memory it may have."""
     if not slow:
         thunk()
     times: list[float] = []
     end = time.perf_counter() + (0.0 if slow else TURN)
-    result: Any = None
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
-        result = thunk()
+        thunk()
         times.append(time.perf_counter() - start)
-    return times, result
+    return times
 
 
 class Peer:
@@ -102,7 +97,7 @@ class Peer:
         return statistics.median(self.times)
 
     def error(self, expected: Sequence[np.ndarray]) -> float:
-        """Largest difference of what the last call gave, relative to the largest value of each output.
+        """Largest difference of what a call now gives, relative to the largest value of each output.
 
         It is infinite where outputs are of another number, or of other shapes.
         """
