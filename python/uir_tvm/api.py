@@ -384,6 +384,7 @@ def _compile(
                     precision=options.precision,
                     activation=options.activation,
                     convolution=options.convolution,
+                    fusion=options.fusion,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

@@ -69,6 +69,10 @@ ACTIVATIONS = ("exact", "int8")
 #: How convolutions are added up: as is fastest, or products of pixels and weights alone.
 CONVOLUTIONS = ("fast", "direct")
 
+#: Who decides whether neighbours are one kernel where one is a trade (`uir_tvm.kernel_graph.fusion_cost`):
+#: the modelled time either way; or all such candidates are merged, or all stay apart.
+FUSIONS = ("priced", "merged", "apart")
+
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
@@ -203,6 +207,10 @@ class CompileOptions:
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
+    fusion : str
+        Who decides where one kernel is a trade against two, a value computed again for one not stored
+        (`uir_tvm.kernel_graph.fusion_cost`): ``priced``, the modelled time of both; ``merged`` and ``apart``
+        take all such candidates and none, to compare with.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -287,6 +295,10 @@ class CompileOptions:
             "way to add up convolutions",
             "fast takes what was measured to be fastest, direct adds up products of pixels alone",
         ),
+    )
+    fusion: str = attrs.field(
+        default=FUSIONS[0],
+        validator=_among(FUSIONS, "way to decide fusion", "priced takes what is faster by the model"),
     )
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)

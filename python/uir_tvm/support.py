@@ -256,6 +256,7 @@ def _rows(
         precision=options.precision,
         activation=options.activation,
         convolution=options.convolution,
+        fusion=options.fusion,
     )
     rows = _outside(graph)
     rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)

@@ -94,9 +94,7 @@ def estimate(graph: IGraph, hw: HardwareModel | None = None) -> Estimate:
 def _estimate(counts: GraphCounts, machine: MachineModel) -> Estimate:
     active = min(counts.units, machine.slots)
     missed, moved = _missed(counts, machine)
-    share = machine.memory / active
-    if machine.cluster:
-        share = min(share, machine.cluster / max(active / max(machine.slots // 4, 1), 1))
+    share = machine.share(active)
     points = len(counts.weights)
     totals = {name: np.zeros(points) for name in PIPES}
     # seconds of an iteration by (loop in flight, trips, runs of the loop), and of what is in none

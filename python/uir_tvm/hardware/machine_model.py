@@ -19,6 +19,8 @@ from .rates import Rates, rates_of
 
 #: Where a model states no rates: two instructions of a vector in a cycle of this clock, bytes a second.
 ASSUMED_CLOCK, ASSUMED_MEMORY = 2e9, 2e10
+#: And words of a vector, where a machine says nothing of its units.
+ASSUMED_LANES = 8
 
 #: What an iOp is to the pipes of a core.
 LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC, NOTHING = CATEGORIES = (
@@ -198,6 +200,8 @@ class MachineModel:
     pipes : bool
         Whether loads, computation and stores run on pipes of their own, all at once where iterations are in
         flight; otherwise units hide each other's waits.
+    words : float
+        Plain operations of words of 4 bytes that a unit does in a second at its full rate.
     """
 
     launch: float
@@ -212,6 +216,14 @@ class MachineModel:
     cache_bytes: int = 0
     sync: float = 0.0
     pipes: bool = True
+    words: float = ASSUMED_LANES * 2 * ASSUMED_CLOCK
+
+    def share(self, active: int) -> float:
+        """Bytes a second of dram that each of so many units gets."""
+        share = self.memory / active
+        if self.cluster:
+            share = min(share, self.cluster / max(active / max(self.slots // 4, 1), 1))
+        return share
 
 
 def figure(hw: HardwareModel, name: str, default: float = 0.0) -> float:

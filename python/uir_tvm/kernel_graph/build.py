@@ -18,6 +18,7 @@ from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FOUND, OpaqueCall
+from ..schedule.hardware_of import model_of_target
 from ..shared_constants import shared_constants
 from ..size_space import SizeSpace, open_sizes, reading_open_sizes
 from .attention import AttentionDecision, fuse_attention
@@ -28,6 +29,7 @@ from .dedup import KernelTable
 from .found_sizes import found_by
 from .from_relax import from_relax
 from .fusion import Fusion
+from .fusion_cost import FusionCost
 from .grouped import GroupedProgram
 from .integer_matmul import integer_matmul_call
 from .integer_products import gather_integer_products, integer_call
@@ -87,6 +89,7 @@ def build(
     precision: str = "float32",
     activation: str = "exact",
     convolution: str = "fast",
+    fusion: str = "priced",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -110,6 +113,8 @@ def build(
         What products with packed weights read (`CompileOptions.activation`).
     convolution : str
         How the library adds up convolutions (`CompileOptions.convolution`).
+    fusion : str
+        Who decides where one kernel is a trade against two (`CompileOptions.fusion`).
 
     Returns
     -------
@@ -134,6 +139,7 @@ def build(
             fast_math=fast_math,
             faults=faults,
             precision=precision,
+            cost=FusionCost(model_of_target(target), fusion),
         )
 
 
@@ -149,6 +155,7 @@ def group(
     precision: str = "float32",
     activation: str = "exact",
     convolution: str = "fast",
+    fusion: str = "priced",
 ) -> GroupedProgram:
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
@@ -160,6 +167,7 @@ def group(
             fast_math=fast_math,
             faults=faults,
             precision=precision,
+            cost=FusionCost(model_of_target(target), fusion),
         )
 
 
@@ -191,9 +199,12 @@ def build_with(
     fast_math: bool = False,
     faults: str = "raise",
     precision: str = "float32",
+    cost: FusionCost | None = None,
 ) -> KernelGraph:
-    """`build` with the library given."""
-    return assembled(grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults, precision=precision))
+    """`build` with the library given, and the prices of fusion; by default those of this machine."""
+    return assembled(
+        grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults, precision=precision, cost=cost)
+    )
 
 
 @one_at_a_time
@@ -205,6 +216,7 @@ def grouped(
     fast_math: bool = False,
     faults: str = "raise",
     precision: str = "float32",
+    cost: FusionCost | None = None,
 ) -> GroupedProgram:
     """The first half of `build_with`, all that looks at the model: its operators in groups.
 
@@ -230,7 +242,7 @@ def grouped(
     place(program)
     keep_state(program)
     match_attention(program, table)
-    fusion = Fusion(program, enabled=fuse)
+    fusion = Fusion(program, FusionCost(model_of_target(None)) if cost is None else cost, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, integers, op_count, unfused, faults)
 
@@ -240,7 +252,7 @@ def assembled(given: GroupedProgram, maker: KernelMaker | None = None) -> Kernel
     """The second half of `build_with`: a kernel for each group; in numbers, where no maker is given."""
     assembly = _Assembly(given.program, given.table, given.decisions, given.faults, maker)
     graph = assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
-    return attrs.evolve(graph, integers=given.integers)
+    return attrs.evolve(graph, integers=given.integers, fusion=tuple(given.fusion.decisions.values()))
 
 
 def _count_ops(mod: tvm.IRModule) -> int:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from math import prod
 
 import numpy as np
-from attrs import frozen
 
-from ..open_arithmetic import may_exceed, same
+from ..open_arithmetic import is_found, may_exceed, same
+from .fit import Fit, Obstacle, priced
+from .fusion_cost import SIBLINGS, FusionCost
 from .kept_state import overwrites
+from .nodes import FusionDecision
 from .operator_groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
-from .program import Op, Program, View, compose
+from .program import Op, Program, Value, View, compose
+from .recompute import recompute
+from .siblings import join_siblings
 from .strided_views import Layout
 
 # Heroes in the order in which they take their neighbours; what a hero of each kind may take.
@@ -29,31 +33,6 @@ MAX_BUFFERS = 24
 MAX_OPERATORS = 96
 
 
-@frozen
-class Fit:
-    """How an operator joins a group: operands and shape there, role, and the reading that it moves behind."""
-
-    operands: list[View]
-    shape: tuple[int, ...]
-    role: Role
-    reader: tuple[Op, int] | None = None
-
-
-@frozen
-class Obstacle:
-    """What keeps an operator out of a group.
-
-    Attributes
-    ----------
-    reason : str
-    of_groups : bool
-        Whether it is about which kernel has the operator, not about what is between their elements.
-    """
-
-    reason: str
-    of_groups: bool = False
-
-
 class Fusion:
     """The grouping of one program.
 
@@ -61,6 +40,8 @@ class Fusion:
     ----------
     program : Program
         Its operators are changed to run in the space of their group.
+    cost : FusionCost
+        What decides where one kernel is a trade against two.
     enabled : bool
         Without, every operator keeps a group of its own.
 
@@ -68,11 +49,15 @@ class Fusion:
     ----------
     groups : dict
         The group of every operator.
+    decisions : dict
+        Those that prices took: candidate, value and, of siblings, the kernels -> decision.
     """
 
-    def __init__(self, program: Program, *, enabled: bool = True) -> None:
+    def __init__(self, program: Program, cost: FusionCost, *, enabled: bool = True) -> None:
         self.program = program
+        self.cost = cost
         self.enabled = enabled
+        self.decisions: dict[tuple[str, str, tuple[str, ...]], FusionDecision] = {}
         self.counts = reading_counts(program)
         self.outputs = program.output_bases()
         self.users = program.users()
@@ -80,7 +65,7 @@ class Fusion:
         self.order = {op: index for index, op in enumerate(program.ops)}
         #: For each place in the program the first operator of a group that lies around it, else the place.
         self.around = np.arange(len(program.ops) + 1)
-        #: What groups wait for, while `run` forms them: nobody else changes operands then.
+        #: What groups wait for, while `run` forms them; who changes operands then calls `refresh`.
         self._waited: dict[OperatorGroup, list[Op]] | None = None
 
     def run(self) -> list[OperatorGroup]:
@@ -100,6 +85,9 @@ class Fusion:
             for op in heroes:
                 if op.kind.epilogue:
                     self._grow(self.groups[op], self._consumers)
+        if self.enabled:
+            recompute(self)
+            join_siblings(self)
         self._waited = None
         return self.sorted_groups()
 
@@ -153,38 +141,61 @@ class Fusion:
         """Take neighbours as long as one fits."""
         taken = True
         while taken:
-            taken = any(self._take(group, op) for op in neighbours(group))  # type: ignore[operator]
+            taken = any(self.take(group, op) for op in neighbours(group))  # type: ignore[operator]
 
-    def _take(self, group: OperatorGroup, op: Op) -> bool:
+    def take(self, group: OperatorGroup, op: Op) -> bool:
         """Put an operator (or the group of a neighbour with the same rows) into a group, if it fits."""
         other = self.groups[op]
         if other is group:
             return False
         fit = self.fit(group, op)
+        if fit is not None and fit.decision is not None:
+            self.note(fit.decision)
         if isinstance(fit, Obstacle):
             return False
-        if fit is None:
-            group.roles.update(other.roles)
-            if other.hero == "normalization":
-                group.hero = "normalization"
-        else:
+        if fit is not None:
             op.operands = fit.operands
             if op.kind.reshapable:
                 op.result.shape = fit.shape
-            group.roles[op] = fit.role
+            other.roles[op] = fit.role
             if fit.reader is not None:
                 reader, index = fit.reader
                 reader.operands[index] = View(op.result, Layout.contiguous(fit.shape))
+        self.absorb(group, other)
+        return True
+
+    def absorb(self, group: OperatorGroup, other: OperatorGroup) -> None:
+        """Make one group of two, whose operators all have their roles in the first one's space."""
+        group.roles.update(other.roles)
+        if other.hero == "normalization":
+            group.hero = "normalization"
         group.ops = sorted((*group.ops, *other.ops), key=lambda member: self.order[member])
         for member in other.ops:
             self.groups[member] = group
-        first, last = (self.order[group.ops[at]] for at in (0, -1))
-        inside = self.around[first + 1 : last]
-        np.minimum(inside, first, out=inside)
+        self._lies_around(group)
         if self._waited is not None:
             self._waited.pop(group, None)
             self._waited.pop(other, None)
-        return True
+
+    def _lies_around(self, group: OperatorGroup) -> None:
+        first, last = (self.order[group.ops[at]] for at in (0, -1))
+        inside = self.around[first + 1 : last]
+        np.minimum(inside, first, out=inside)
+
+    def refresh(self) -> None:
+        """Look at the program again, after its operators or what they read changed."""
+        self.counts = reading_counts(self.program)
+        self.users = self.program.users()
+        self.order = {op: index for index, op in enumerate(self.program.ops)}
+        self.around = np.arange(len(self.program.ops) + 1)
+        for group in dict.fromkeys(self.groups.values()):
+            self._lies_around(group)
+        if self._waited is not None:
+            self._waited = {}
+
+    def reads(self, group: OperatorGroup, other: OperatorGroup) -> bool:
+        """Whether a group waits for what another one computes."""
+        return other in self._sources(group)
 
     def fit(self, group: OperatorGroup, op: Op) -> Fit | Obstacle | None:
         """Whether an operator can join a group.
@@ -207,6 +218,13 @@ class Fusion:
         fit = self._aligned(group, other) if same_rows else self._place(group, op)
         if isinstance(fit, Obstacle):
             return fit
+        obstacle = self.joins(group, other)
+        if obstacle is not None or fit is None:
+            return obstacle
+        return priced(self, group, op, fit)
+
+    def joins(self, group: OperatorGroup, other: OperatorGroup) -> Obstacle | None:
+        """What stands against one kernel of two groups, whatever is between their elements."""
         if self.program.state and overwrites((*group.ops, *other.ops)):
             return Obstacle("it would overwrite the state that it reads")
         if len(group.ops) + len(other.ops) > MAX_OPERATORS:
@@ -214,7 +232,21 @@ class Fusion:
         if self._reaches(group, other) or self._reaches(other, group):
             return Obstacle("one kernel would wait for its own result")
         buffers = {view.base for view in (*group.external(), *other.external())}
-        return Obstacle(f"more than {MAX_BUFFERS} buffers") if len(buffers) > MAX_BUFFERS else fit
+        return Obstacle(f"more than {MAX_BUFFERS} buffers") if len(buffers) > MAX_BUFFERS else None
+
+    def note(self, decision: FusionDecision) -> None:
+        """Keep a decision; a later one about the same value knows more of its kernels."""
+        about = decision.kernels if decision.candidate == SIBLINGS else ()
+        self.decisions[decision.candidate, decision.value, about] = decision
+
+    def needed(self, ops: Iterable[Op], inside: Container[Op]) -> list[Value]:
+        """Results of some operators that others than those inside read."""
+        return [
+            value
+            for op in ops
+            for value in op.results
+            if value in self.outputs or any(each not in inside for each, _ in self.users.get(value, ()))
+        ]
 
     def obstacle(self, group: OperatorGroup, op: Op) -> Obstacle | None:
         """Why an operator stayed out of a group; None where nothing stands against it.
@@ -297,7 +329,8 @@ class Fusion:
         """The operator moved behind the view through which its one reader reads it."""
         reader, index = reading
         view, role = reader.operands[index], group.roles[reader]
-        if op.kind.expensive and may_exceed(view.layout.size, op.result.size):
+        found = is_found(view.layout.size, op.result.size)  # of which there is no price
+        if found and op.kind.dear and may_exceed(view.layout.size, op.result.size):
             return Obstacle(f"{op.name} would be computed {view.layout.size // op.result.size} times")
         if view.shape != group.space.shape_of(role):
             return Obstacle(

@@ -91,6 +91,7 @@ def graph_json(graph: KernelGraph) -> str:
             "why_not": [asdict(entry) for entry in graph.why_not],
             "attentions": [asdict(entry) for entry in graph.attentions],
             "integers": [asdict(entry) for entry in graph.integers],
+            "fusion": [asdict(entry) for entry in graph.fusion],
         },
         default=str,  # sizes that are open
     )

@@ -208,6 +208,53 @@ class FoundAttention:
 
 
 @frozen
+class Price:
+    """The modelled time of some kernels, one after the other, and what it comes of.
+
+    Attributes
+    ----------
+    seconds : float
+    bytes : int
+        That they read and write, each tensor once for each kernel.
+    operations : int
+        Plain operations of words of 4 bytes; a dear function is as many as it takes.
+    units : int
+        Units that have work in the kernel that keeps fewest busy.
+    """
+
+    seconds: float
+    bytes: int
+    operations: int
+    units: int
+
+
+@frozen
+class FusionDecision:
+    """A candidate of fusion that the prices of both ways decided; sizes that are open as usual ones.
+
+    Attributes
+    ----------
+    candidate : str
+        Of which sort (`fusion_cost`): ``repeated``, ``few rows``, ``recomputed`` or ``siblings``.
+    value : str
+        The value that is computed again, or the tensor that siblings read.
+    kernels : tuple of str
+        What is merged, or changed, by its operators.
+    merged : bool
+        Which way it went.
+    apart, together : Price
+        Modelled, of all kernels that the candidate changes.
+    """
+
+    candidate: str
+    value: str
+    kernels: tuple[str, ...]
+    merged: bool
+    apart: Price
+    together: Price
+
+
+@frozen
 class IntegerDecision:
     """A product of bytes with a constant weight of whole numbers, and whether it is summed in integers.
 
@@ -253,6 +300,8 @@ class KernelGraph:
         What is checked before a call (`known_positions.note_position`).
     integers : tuple of IntegerDecision
         One for every product of bytes with a weight of whole numbers.
+    fusion : tuple of FusionDecision
+        One for every candidate of fusion that was decided by its price.
     """
 
     nodes: tuple[Node, ...]
@@ -267,6 +316,7 @@ class KernelGraph:
     state: tuple[tuple[Tensor, StateSpec], ...] = ()
     positions: tuple[dict[str, Any], ...] = ()
     integers: tuple[IntegerDecision, ...] = ()
+    fusion: tuple[FusionDecision, ...] = ()
 
     @property
     def library_ops(self) -> tuple[LibraryOp, ...]:

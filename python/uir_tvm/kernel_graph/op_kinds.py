@@ -36,8 +36,9 @@ class OpKind:
     ----------
     kind : str
         The hero that it makes of a kernel (`uir_tvm.heroes`).
-    expensive : bool
-        Whether computing it twice costs more than reading its result.
+    work : tuple of str
+        The classes of arithmetic (`uir_tvm.igraph.iops.WORK`) that an element takes: of its result, of a
+        reduction's operand; by these fusion is priced.
     reshapable : bool
         Whether it may run in another shape of as many elements.
     epilogue : bool
@@ -45,47 +46,72 @@ class OpKind:
     """
 
     kind: str = field(converter=hero)
-    expensive: bool = False
+    work: tuple[str, ...] = ("add",)
     reshapable: bool = True
     epilogue: bool = True
 
+    @property
+    def dear(self) -> bool:
+        """Whether an element takes more than plain instructions."""
+        return "divide" in self.work or "transcendental" in self.work
 
-_CHEAP = OpKind("elementwise")
-_DEAR = OpKind("elementwise", expensive=True)
+
+_PLAIN = OpKind("elementwise")
 _PLACED = OpKind("elementwise", reshapable=False)
-_REDUCTION = OpKind("reduction", expensive=True, reshapable=False)
-_NORMALIZATION = OpKind("normalization", expensive=True, reshapable=False)
-_OPAQUE = OpKind("opaque", expensive=True, reshapable=False, epilogue=False)
-_WINDOW = OpKind("opaque", expensive=True, reshapable=False)
-_CONTRACTION = OpKind("contraction", expensive=True, reshapable=False)
-_ATTENTION = OpKind("attention", expensive=True, reshapable=False, epilogue=False)
-_LIBRARY = OpKind("library", expensive=True, reshapable=False)
+_REDUCTION = OpKind("reduction", reshapable=False)
+_VARIANCE = OpKind("reduction", ("add", "add", "mul", "add"), reshapable=False)
+_SOFTMAX = OpKind("normalization", ("add", "add", "transcendental", "add", "mul"), reshapable=False)
+_CENTRED = OpKind("normalization", ("add", "add", "mul", "add", "mul", "mul", "add"), reshapable=False)
+_SQUARED = OpKind("normalization", ("mul", "add", "mul", "mul"), reshapable=False)
+_OPAQUE = OpKind("opaque", reshapable=False, epilogue=False)
+_WINDOW = OpKind("opaque", reshapable=False)
+_CONTRACTION = OpKind("contraction", reshapable=False)
+_ATTENTION = OpKind("attention", reshapable=False, epilogue=False)
+_LIBRARY = OpKind("library", reshapable=False)
+_WHOLE_LIBRARY = OpKind("library", reshapable=False, epilogue=False)
+
+
+def _elementwise(*work: str) -> OpKind:
+    return OpKind("elementwise", work)
+
 
 KINDS: dict[str, OpKind] = {
     **dict.fromkeys(
-        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal ewise_fma floor "
-        "floor_divide floor_mod greater greater_equal isfinite isinf isnan left_shift less less_equal "
-        "logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative nn.leakyrelu "
-        "nn.relu nn.relu6 not_equal right_shift round sign square subtract trunc where".split(),
-        _CHEAP,
+        "abs add clip copy ewise_fma maximum minimum multiply negative nn.leakyrelu nn.relu nn.relu6 sign "
+        "square subtract".split(),
+        _PLAIN,
     ),
     **dict.fromkeys(
-        "acos acosh asin asinh atan atan2 atanh cos cosh divide erf exp log log10 log2 nn.gelu nn.gelu_tanh "
-        "nn.selu nn.silu nn.softplus power rsqrt sigmoid sin sinh sqrt tan tanh".split(),
-        _DEAR,
+        "bitwise_and bitwise_not bitwise_or bitwise_xor equal greater greater_equal isfinite isinf isnan "
+        "left_shift less less_equal logical_and logical_not logical_or logical_xor not_equal right_shift "
+        "where".split(),
+        _elementwise("logic"),
     ),
+    **dict.fromkeys("astype ceil floor round trunc".split(), _elementwise("convert")),
+    **dict.fromkeys("divide floor_divide floor_mod mod rsqrt sqrt".split(), _elementwise("divide")),
+    **dict.fromkeys(
+        "acos acosh asin asinh atan atan2 atanh cosh erf exp log log10 log2 power sigmoid sinh tanh".split(),
+        _elementwise("transcendental"),
+    ),
+    # arguments far from 0 are brought near first
+    **dict.fromkeys("cos sin".split(), _elementwise("transcendental", "transcendental")),
+    "tan": _elementwise(*["transcendental"] * 4, "divide"),
+    **dict.fromkeys("nn.gelu nn.gelu_tanh".split(), _elementwise("transcendental", "mul", "mul", "add")),
+    "nn.silu": _elementwise("transcendental", "mul"),
+    "nn.selu": _elementwise("transcendental", "mul", "logic"),
+    "nn.softplus": _elementwise("transcendental", "transcendental", "add"),
     **dict.fromkeys("tril triu".split(), _PLACED),
-    **dict.fromkeys("sum mean max min prod variance std".split(), _REDUCTION),
-    **dict.fromkeys(
-        "nn.softmax nn.log_softmax nn.layer_norm nn.group_norm nn.rms_norm uir.safe_softmax".split(),
-        _NORMALIZATION,
-    ),
+    **dict.fromkeys("sum mean max min prod".split(), _REDUCTION),
+    **dict.fromkeys("variance std".split(), _VARIANCE),
+    **dict.fromkeys("nn.softmax nn.log_softmax uir.safe_softmax".split(), _SOFTMAX),
+    **dict.fromkeys("nn.layer_norm nn.group_norm".split(), _CENTRED),
+    "nn.rms_norm": _SQUARED,
     **dict.fromkeys("nn.avg_pool2d nn.max_pool2d nn.adaptive_avg_pool2d".split(), _WINDOW),
     "concat": OpKind("concat", reshapable=False),
     "take": OpKind("gather", reshapable=False),
     "gather_elements": OpKind("gather", reshapable=False),
     "index_tensor": OpKind("gather", reshapable=False),
-    "uir.update": OpKind("update", expensive=True, reshapable=False, epilogue=False),
+    "uir.update": OpKind("update", reshapable=False, epilogue=False),
     "matmul": _CONTRACTION,
     "nn.conv2d": _CONTRACTION,
     PACKED_PRODUCT: _CONTRACTION,
@@ -93,12 +119,12 @@ KINDS: dict[str, OpKind] = {
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
     QUANTIZED_PRODUCT: _LIBRARY,
-    LIBRARY_ATTENTION: OpKind("library", expensive=True, reshapable=False, epilogue=False),
-    INTEGER_PRODUCT: OpKind("library", expensive=True, reshapable=False, epilogue=False),
-    INTEGER_MATMUL: OpKind("library", expensive=True, reshapable=False, epilogue=False),
-    RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
-    OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
-    FINDING: OpKind("library", expensive=True, reshapable=False, epilogue=False),
+    LIBRARY_ATTENTION: _WHOLE_LIBRARY,
+    INTEGER_PRODUCT: _WHOLE_LIBRARY,
+    INTEGER_MATMUL: _WHOLE_LIBRARY,
+    RECURRENCE: _WHOLE_LIBRARY,
+    OPAQUE: _WHOLE_LIBRARY,
+    FINDING: _WHOLE_LIBRARY,
 }
 
 

@@ -34,6 +34,7 @@ def symbolic_programs(target: str | tvm.target.Target, options: CompileOptions) 
             precision=options.precision,
             activation=options.activation,
             convolution=options.convolution,
+            fusion=options.fusion,
         )
 
     def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:

@@ -57,7 +57,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     clock = figure(hw, "clock_hz", ASSUMED_CLOCK)
     table = {name.lower(): cost for name, cost in costs.VECTOR.items()}
     plain = costs.VECTOR[costs.DEFAULT]
-    _, contract, memory = per_unit(hw, int(hw.num_groups))
+    words, contract, memory = per_unit(hw, int(hw.num_groups))
 
     def pipe(name: str) -> Pipe:
         row = costs.PIPES[name]
@@ -89,4 +89,5 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
         cached=costs.L2["read"] * clock,
         cache_bytes=int(figure(hw, "l2_bytes", 0)),
         sync=costs.SYNC_CYCLES / clock,
+        words=words,
     )

@@ -82,4 +82,5 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
         vector,
         cluster=figure(hw, "cluster_bytes_per_second", 0),
         sync=costs.CLUSTER_SYNC_CYCLES / clock,
+        words=lanes_bytes / 4 * clock,
     )

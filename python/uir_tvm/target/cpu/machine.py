@@ -25,6 +25,8 @@ CPU_LAUNCH, CPU_FORK, CPU_START, CPU_ROW = 1e-7, 6e-6, 1.6e-9, 2.3e-9
 #: Cycles of a clock of this rate that a whole vector takes.  Rates that `hardware.rates` measures on a host
 #: are of the moment: what is reckoned must not change from one process to the next.
 CPU_CLOCK = 2.5e9
+#: Additions or multiplications of whole vectors that a core starts in a cycle (`presets.FMA_PER_CYCLE`).
+CPU_PIPES = 2
 CPU_CYCLES: Mapping[str, float] = {
     "add": 1.0,
     "mul": 1.0,
@@ -76,4 +78,5 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
         vector,
         sync=CPU_FORK,
         pipes=False,
+        words=CPU_PIPES * int(hw.vector_bytes) / 4 * CPU_CLOCK,
     )

@@ -61,4 +61,5 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
         cache_bytes=int(figure(hw, "l2_bytes", 0)),
         sync=CUDA_BARRIER,
         pipes=False,
+        words=words,
     )
