@@ -48,8 +48,9 @@ class Trade:
     body: Callable[..., Any]
 
 
-def _sum_of_exp(emit: Any, x: Any) -> Any:
-    return emit(op.sum(emit(op.exp(x)), axis=[1]))
+def _sum_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A row's sum of a function."""
+    return lambda emit, x: emit(op.sum(emit(function(x)), axis=[1]))
 
 
 def _gated_norm(emit: Any, x: Any, y: Any) -> Any:
@@ -83,7 +84,8 @@ def _two_sums(emit: Any, row: Any, x: Any, y: Any) -> Any:
 
 LARGE = ((4096, 2048), F32)
 TRADES = (
-    Trade("few rows", "exp, then the sum of 1 row of 4 M", {"x": ((1, 1 << 22), F32)}, _sum_of_exp),
+    Trade("few rows", "exp, then the sum of 1 row of 4 M", {"x": ((1, 1 << 22), F32)}, _sum_of(op.exp)),
+    Trade("few rows", "sin, then the sum of 1 row of 4 M", {"x": ((1, 1 << 22), F32)}, _sum_of(op.sin)),
     Trade(
         "few rows",
         "silu(x) * y, then an RMS norm of 1 row of 4096",

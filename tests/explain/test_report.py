@@ -62,7 +62,7 @@ def test_the_report_is_json(loaded: Executable) -> None:
     assert again["explain"] == data["explain"] == loaded.report(explain=True)["explain"]
     kernel = data["explain"]["kernels"][0]
     assert set(data["explain"]) == {
-        "model", "target", "kernels", "library", "borders", "rates", "symbols", "modelled_seconds",
+        "model", "target", "kernels", "library", "borders", "rates", "symbols", "fusion", "modelled_seconds",
     }  # fmt: skip
     assert {"dram_bytes", "least_bytes", "ratio", "levels", "pointers", "exact"} == set(
         kernel["graph"]["traffic"]

@@ -76,12 +76,15 @@ def assert_close(actual: list[np.ndarray], expected: list[np.ndarray], tolerance
 
 
 def check(
-    inputs: Mapping[str, Spec], body: Callable[..., Any], args: list[np.ndarray] | None = None
+    inputs: Mapping[str, Spec],
+    body: Callable[..., Any],
+    args: list[np.ndarray] | None = None,
+    fusion: str = "priced",
 ) -> KernelGraph:
     """Build the graph of a program and compare its results with TVM's own lowering of the program."""
     mod = module(inputs, body)
     args = arguments(inputs) if args is None else args
-    graph = build(mod)
+    graph = build(mod, fusion=fusion)
     assert graph.fallbacks == ()
     assert_close(run_graph(graph, args), run(mod, args))
     return graph

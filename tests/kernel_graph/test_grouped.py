@@ -56,6 +56,22 @@ def check(mod: tvm.IRModule, sizes: dict[str, int], near: dict[str, int] | None 
     return graph
 
 
+@pytest.mark.parametrize("sizes", [{"n": 5, "m": 7}, {"n": 64, "m": 2}])
+def test_what_readers_compute_again_is_right_for_all_sizes(sizes: dict[str, int]) -> None:
+    """Two kernels compute a matrix of two vectors, one kernel the sums of siblings: priced at usual sizes."""
+    n, m = symbols()
+
+    def body(emit: Any, c: Any, r: Any) -> Any:
+        value = emit(op.multiply(emit(op.exp(c)), r))
+        both = emit(op.sum(value, axis=[1])), emit(op.sum(value, axis=[0]))
+        return *both, emit(op.sum(r, axis=[1])), emit(op.sum(emit(op.multiply(r, r)), axis=[1]))
+
+    mod = module({"c": ((n, 1), "float32"), "r": ((1, m), "float32")}, body)
+    graph = check(mod, sizes)
+    assert graph is not None
+    assert {each.candidate for each in graph.fusion if each.merged} >= {"recomputed", "siblings"}
+
+
 def test_an_attention_is_grouped_as_in_numbers() -> None:
     n, m = symbols()
 

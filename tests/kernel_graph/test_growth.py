@@ -49,3 +49,25 @@ def test_four_times_the_layers_take_four_times_the_steps() -> None:
     few, many = model(10), model(40)
     kernel_graph.build(few, "uir-cpu")  # what is computed once in a process
     assert steps(many) < 4.2 * steps(few)
+
+
+def summed_both_ways(count: int) -> tvm.IRModule:
+    """Values of two vectors, each of which two kernels read, and compute (`kernel_graph.recompute`)."""
+    builder = relax.BlockBuilder()
+    column = relax.Var("column", relax.TensorType((64, 1), "float32"))
+    row = relax.Var("row", relax.TensorType((1, 64), "float32"))
+    with builder.function("main", [column, row]):
+        with builder.dataflow():
+            sums = []
+            for index in range(count):
+                value = builder.emit(relax.op.add(column, relax.op.multiply(row, relax.const(0.5 + index))))
+                sums += [builder.emit(relax.op.sum(value, axis=[axis])) for axis in (0, 1)]
+            results = [builder.emit_output(each) for each in sums]
+        builder.emit_func_output(relax.Tuple(results))
+    return builder.get()
+
+
+def test_values_that_are_computed_again_take_steps_as_many_as_they_are() -> None:
+    few, many = summed_both_ways(4), summed_both_ways(16)
+    assert sum(each.candidate == "recomputed" for each in kernel_graph.build(few, "uir-cpu").fusion) == 4
+    assert steps(many) < 4.4 * steps(few)

@@ -88,6 +88,12 @@ def test_random_program(seed: int) -> None:
     check({"x": ((2, 6, 4), "float32")}, program(seed))
 
 
+@pytest.mark.parametrize("seed", range(12, 24))
+def test_candidates_that_are_trades_are_right_whatever_is_decided(seed: int) -> None:
+    """The same results, whether all values with several readers are computed again and siblings joined."""
+    check({"x": ((2, 6, 4), "float32")}, program(seed, 20), fusion="merged")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_bounded_search_for_paths_merges_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a search leaves out lies on no path: the kernels are those of a search through everything."""

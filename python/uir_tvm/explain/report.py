@@ -24,6 +24,7 @@ from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic
 from .at_sizes import at_sizes
 from .call_sizes import sizes_at_call
+from .fusion_choices import FusionChoice, fusion_choices
 from .library_traffic import LibraryWork, library_work
 from .memory_peaks import MemoryUse, memory
 from .pass_savings import PassEffect, pass_effects
@@ -124,6 +125,8 @@ class Explanation:
         What times were modelled with.
     symbols : ProgramFigures or None
         Of a program with open sizes: what holds for all of them, and those at which all else is told.
+    fusion : tuple of FusionChoice
+        Where one kernel was a trade against two: which way the price took, at usual sizes.
     """
 
     model: str
@@ -133,6 +136,7 @@ class Explanation:
     borders: tuple[Border, ...]
     rates: Rates
     symbols: ProgramFigures | None = None
+    fusion: tuple[FusionChoice, ...] = ()
 
     @property
     def modelled_seconds(self) -> float | None:
@@ -256,7 +260,8 @@ def explain(exe: Any, kernel: str | None = None, sizes: Sizes | None = None) -> 
     if kernel is not None:
         found = tuple(b for b in found if kernel in (b.producer, b.consumer))
     library = library_work(graph, rates) if graph is not None and kernel is None else ()
-    return Explanation(exe.info.name, exe.info.target, tuple(reports), library, found, rates, symbols)
+    chosen = fusion_choices(graph) if graph is not None and kernel is None else ()
+    return Explanation(exe.info.name, exe.info.target, tuple(reports), library, found, rates, symbols, chosen)
 
 
 def _sizes_of(exe: Any, info: Any, graph: IGraph, whole: Mapping[str, Any] | None) -> dict[str, Size | None]:

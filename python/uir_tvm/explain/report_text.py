@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..hardware.rates import Rate, Rates
 from ..igraph.iops import WORK
 from ..refusal import Attempt
+from .fusion_choices import FusionChoice, WayCost
 from .pass_savings import Figure, PassEffect
 from .program_figures import ProgramFigures
 from .report import Explanation, GraphReport, KernelReport
@@ -41,6 +42,8 @@ def render(explanation: Explanation) -> str:
     parts += [list(_kernel(kernel, explanation.borders, alone=one)) for kernel in explanation.kernels]
     if not one and explanation.borders:
         parts.append(list(_borders(explanation.borders)))
+    if explanation.fusion:
+        parts.append(list(_choices(explanation.fusion)))
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
@@ -392,3 +395,30 @@ def _borders(found: Sequence[Border]) -> Iterator[str]:
     for border in found:
         yield INDENT + _border(border)
         yield f"{INDENT}  over {', '.join(border.tensors)}"
+
+
+# --- fusion by its price -------------------------------------------------------------------------
+
+#: What merging does in a candidate of each sort, and what else there is.
+WAYS = {
+    "repeated": ("computed where it is read, each time", "computed once"),
+    "few rows": ("computed inside a kernel of few rows", "computed by all units"),
+    "recomputed": ("computed by each of its readers", "stored"),
+    "siblings": ("read by one kernel", "read by two kernels"),
+}
+
+
+def _choices(found: Sequence[FusionChoice]) -> Iterator[str]:
+    yield "fusion that its modelled price decided, most at stake first:"
+    for choice in found:
+        taken, left = WAYS[choice.candidate] if choice.merged else WAYS[choice.candidate][::-1]
+        times = "" if len(choice.values) == 1 else f" ({len(choice.values)} times)"
+        prices = (choice.together, choice.apart) if choice.merged else (choice.apart, choice.together)
+        yield f"{INDENT}{choice.candidate}: {choice.values[0]}{times}, {taken}: {_way(prices[0])}"
+        yield f"{INDENT}  {left}: {_way(prices[1])}; kernels {', '.join(choice.kernels)}"
+
+
+def _way(cost: WayCost) -> str:
+    units = f"{cost.units} unit" + ("s" if cost.units != 1 else "")
+    moved = f"{bytes_text(cost.bytes)}, {count_text(cost.operations)} operations"
+    return f"modelled {seconds_text(cost.modelled_seconds)} ({moved}, {units})"

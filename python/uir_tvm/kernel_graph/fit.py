@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from ..open_arithmetic import is_found, representative
+from ..time_text import time_text
 from .fusion_cost import FEW_ROWS, REPEATED
 from .nodes import FusionDecision
 from .operator_groups import OperatorGroup, Role
@@ -74,7 +75,10 @@ def priced(fusion: Fusion, group: OperatorGroup, op: Op, fit: Fit) -> Fit | Obst
     )
     if decision.merged:
         return evolve(fit, decision=decision)
-    times = f", which would be computed {computed // held} times" if candidate == REPEATED else ""
-    few = f", whose rows keep {whole.units} units busy" if candidate == FEW_ROWS else ""
-    told = f"{decision.apart.seconds * 1e6:.3g} us apart, {decision.together.seconds * 1e6:.3g} us as one"
-    return Obstacle(f"{op.name}{times} beside {group.hero}{few}: modelled {told}", False, decision)
+    why = {
+        REPEATED: f", which would be computed {computed // held} times,",
+        FEW_ROWS: f", which would run on {whole.units} of {alone.units} units,",
+    }
+    apart, together = time_text(decision.apart.seconds), time_text(decision.together.seconds)
+    told = f"{op.name}{why[candidate]} beside {group.hero}: modelled {apart} apart, {together} as one"
+    return Obstacle(told, False, decision)

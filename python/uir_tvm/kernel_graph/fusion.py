@@ -31,6 +31,8 @@ MAX_BUFFERS = 24
 # Scheduling and lowering one kernel take time by the square of its operators: with a bound, a model's time
 # grows as the model does. The largest kernel of the models in tests/models has 8.
 MAX_OPERATORS = 96
+#: Places of the program for an operator, and for copies that come to stand before it.
+ROOM = 16
 
 
 class Fusion:
@@ -62,10 +64,14 @@ class Fusion:
         self.outputs = program.output_bases()
         self.users = program.users()
         self.groups: dict[Op, OperatorGroup] = {op: singleton(op) for op in program.ops}
-        self.order = {op: index for index, op in enumerate(program.ops)}
+        #: The place of every operator: `ROOM` of them for each, the last its own.
+        self.order = {op: ROOM * index for index, op in enumerate(program.ops, 1)}
         #: For each place in the program the first operator of a group that lies around it, else the place.
-        self.around = np.arange(len(program.ops) + 1)
-        #: What groups wait for, while `run` forms them; who changes operands then calls `refresh`.
+        self.around = np.arange(ROOM * (len(program.ops) + 1))
+        #: Of operators that came later: before which one they are; and how many are before one.
+        self._anchors: dict[Op, Op] = {}
+        self.taken_before: dict[Op, int] = {}
+        #: What groups wait for, while `run` forms them; who changes operands then calls `reread`.
         self._waited: dict[OperatorGroup, list[Op]] | None = None
 
     def run(self) -> list[OperatorGroup]:
@@ -89,6 +95,7 @@ class Fusion:
             recompute(self)
             join_siblings(self)
         self._waited = None
+        self.counts = reading_counts(self.program)
         return self.sorted_groups()
 
     def sorted_groups(self) -> list[OperatorGroup]:
@@ -182,16 +189,31 @@ class Fusion:
         inside = self.around[first + 1 : last]
         np.minimum(inside, first, out=inside)
 
-    def refresh(self) -> None:
-        """Look at the program again, after its operators or what they read changed."""
-        self.counts = reading_counts(self.program)
-        self.users = self.program.users()
-        self.order = {op: index for index, op in enumerate(self.program.ops)}
-        self.around = np.arange(len(self.program.ops) + 1)
-        for group in dict.fromkeys(self.groups.values()):
-            self._lies_around(group)
-        if self._waited is not None:
-            self._waited = {}
+    def reread(self, op: Op, operands: list[View]) -> None:
+        """Let an operator read other views; with none it is no reader any more."""
+        for base in {view.base for view in op.operands}:
+            self.users[base] = [user for user in self.users.get(base, ()) if user[0] is not op]
+        op.operands = operands
+        for index, view in enumerate(operands):
+            self.users.setdefault(view.base, []).append((op, index))
+        self._waited = None if self._waited is None else {}
+
+    def insert(self, new: list[Op], reader: Op) -> bool:
+        """Put operators before one of the program, each a group of its own; not where there is no room."""
+        anchor = self._anchors.get(reader, reader)
+        taken = self.taken_before.get(anchor, 0)
+        if taken + len(new) >= ROOM:
+            return False
+        self.taken_before[anchor] = taken + len(new)
+        at = self.program.ops.index(reader)
+        self.program.ops[at:at] = new
+        for back, op in enumerate(reversed(new), 1):
+            self._anchors[op] = anchor
+            self.order[op] = self.order[anchor] - taken - back
+            self.groups[op] = singleton(op)
+            operands, op.operands = op.operands, []
+            self.reread(op, operands)
+        return True
 
     def reads(self, group: OperatorGroup, other: OperatorGroup) -> bool:
         """Whether a group waits for what another one computes."""

@@ -170,7 +170,16 @@ class FusionCost:
             group = max(min(self._group, units), 1)
             held = {"reg": 0, "sram": 0}
             counts = GraphCounts(
-                units, -(-units // group), group, np.ones(1), (), held, held, {"all": CROWDED * nbytes}, 0, 1.0
+                units,
+                -(-units // group),
+                group,
+                np.ones(1),
+                (),
+                held,
+                held,
+                {"all": CROWDED * nbytes},
+                0,
+                1.0,
             )
             self._machines[key] = machine_of(self.hardware, counts)
         return self._machines[key]

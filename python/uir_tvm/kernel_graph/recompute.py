@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..open_arithmetic import is_found, representative
 from .fusion_cost import RECOMPUTED, KernelWork
-from .operator_groups import OperatorGroup, singleton
+from .operator_groups import OperatorGroup
 from .operator_traffic import reads_of_kernel
 from .program import Op, Value, View
 
@@ -98,8 +98,8 @@ def _try(fusion: Fusion, value: Value, made: list[Op], others: list[OperatorGrou
         saved.restore(fusion)
         return
     _drop_unread(fusion, home)
-    after = _works(fusion, [group for group in (home, *others) if group.ops])
-    names = [group.name for group in others]
+    left = [group for group in (home, *others) if group.ops]
+    after, names = _works(fusion, left), [group.name for group in left]
     decision = fusion.cost.decide(RECOMPUTED, value.name, names, before, after, joins=False)
     if not decision.merged:
         saved.restore(fusion)
@@ -112,25 +112,22 @@ def _works(fusion: Fusion, groups: list[OperatorGroup]) -> list[KernelWork]:
 
 def _copied_into(fusion: Fusion, group: OperatorGroup, value: Value, made: list[Op]) -> bool:
     """Whether a kernel took copies of the operators, whose last one its operators now read."""
-    program = fusion.program
     copies: dict[Value, Value] = {}
     new: list[Op] = []
     for op in made:
         operands = [View(copies.get(view.base, view.base), view.layout) for view in op.operands]
         copy = Op(op.name, op.call, operands, [], dict(op.attrs))
-        result = program.fresh(op.result.name, op.result.shape, op.result.dtype)
+        result = fusion.program.fresh(op.result.name, op.result.shape, op.result.dtype)
         result.producer = copy
         copy.results.append(result)
         copies[op.result] = result
         new.append(copy)
-    for reader in group.ops:
-        reader.operands = [
-            View(copies[value], view.layout) if view.base is value else view for view in reader.operands
-        ]
-    at = min(fusion.order[op] for op in group.ops if any(v.base is copies[value] for v in op.operands))
-    program.ops[at:at] = new
-    fusion.groups |= {copy: singleton(copy) for copy in new}
-    fusion.refresh()
+    readers = [op for op in group.ops if any(view.base is value for view in op.operands)]
+    if not fusion.insert(new, readers[0]):
+        return False
+    for reader in readers:
+        views = reader.operands
+        fusion.reread(reader, [View(copies[value], v.layout) if v.base is value else v for v in views])
     return all(fusion.take(group, copy) for copy in reversed(new))
 
 
@@ -138,14 +135,13 @@ def _drop_unread(fusion: Fusion, home: OperatorGroup) -> None:
     """Leave out what nothing reads any more."""
     dead: set[Op] = set()
     for op in reversed(home.ops):
-        users = [reader for value in op.results for reader, _ in fusion.users.get(value, ())]
-        if not any(value in fusion.outputs for value in op.results) and all(each in dead for each in users):
+        if not any(value in fusion.outputs or fusion.users.get(value) for value in op.results):
             dead.add(op)
+            fusion.reread(op, [])
     home.ops = [op for op in home.ops if op not in dead]
     for op in dead:
         del home.roles[op], fusion.groups[op]
     fusion.program.ops = [op for op in fusion.program.ops if op not in dead]
-    fusion.refresh()
 
 
 class _Saved:
@@ -155,14 +151,16 @@ class _Saved:
         self.ops, self.groups = list(fusion.program.ops), dict(fusion.groups)
         self.parts = [(group, list(group.ops), dict(group.roles), group.hero) for group in groups]
         self.operands = {op: list(op.operands) for group in groups for op in group.ops}
-        self.decisions = dict(fusion.decisions)
+        self.decisions, self.taken_before = dict(fusion.decisions), dict(fusion.taken_before)
 
     def restore(self, fusion: Fusion) -> None:
         """As it was."""
+        for op in fusion.program.ops:
+            if op not in self.groups:
+                fusion.reread(op, [])
         fusion.program.ops, fusion.groups = self.ops, self.groups
-        fusion.decisions = self.decisions
+        fusion.decisions, fusion.taken_before = self.decisions, self.taken_before
         for group, ops, roles, hero in self.parts:
             group.ops, group.roles, group.hero = ops, roles, hero
         for op, operands in self.operands.items():
-            op.operands = operands
-        fusion.refresh()
+            fusion.reread(op, operands)
