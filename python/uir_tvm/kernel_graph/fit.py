@@ -53,8 +53,10 @@ def priced(fusion: Fusion, group: OperatorGroup, op: Op, fit: Fit) -> Fit | Obst
 
     Elements that a view repeats are computed each time; a kernel of few rows has few units.
     """
+    if is_found(*group.space.shape, *fit.shape, op.results[0].size):
+        return fit  # nothing stands for what only a call finds
     computed, held = prod(map(representative, fit.shape)), representative(op.results[0].size)
-    if computed > held and not is_found(*fit.shape, op.results[0].size):
+    if computed > held:
         candidate = REPEATED
     elif fit.role == "full" and fusion.cost.loses_units(group.space):
         candidate = FEW_ROWS

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
@@ -338,6 +339,7 @@ def compose(read: View, view: View) -> View:
     return read if layout is None else View(view.base, layout)
 
 
+@functools.cache
 def dtype_bytes(dtype: str) -> int:
     """Bytes of one element in memory."""
     return (tvm.DataType(dtype).bits + 7) // 8

@@ -36,14 +36,18 @@ MOST_OPERATORS = 8
 
 def recompute(fusion: Fusion) -> None:
     """Let readers of a value compute it, one value after the other."""
+    waits = fusion.program.waits
+    ordered = {*waits, *(each for earlier in waits.values() for each in earlier)}
     for op in list(fusion.program.ops):
         if op in fusion.groups and op.kind.kind == "elementwise" and len(op.results) == 1:
-            candidate = _candidate(fusion, op)
+            candidate = _candidate(fusion, op, ordered)
             if candidate is not None:
                 _try(fusion, *candidate)
 
 
-def _candidate(fusion: Fusion, op: Op) -> tuple[Value, list[Op], list[OperatorGroup]] | None:
+def _candidate(
+    fusion: Fusion, op: Op, ordered: set[Op]
+) -> tuple[Value, list[Op], list[OperatorGroup]] | None:
     """The value, the operators that make it of what its kernel reads, and the other kernels that read it."""
     value, home = op.result, fusion.groups[op]
     if value in fusion.outputs or value.memory is not None:
@@ -52,7 +56,7 @@ def _candidate(fusion: Fusion, op: Op) -> tuple[Value, list[Op], list[OperatorGr
     others = list(dict.fromkeys(group for group in readers if group is not home))
     if not others or not all(group.hero in READERS for group in others):
         return None
-    made = _made_of(fusion, op, home)
+    made = _made_of(fusion, op, home, ordered)
     if not made:
         return None
     stays = any(group is home for group in readers) or len(fusion.needed(home.ops, home.roles)) > 1
@@ -68,16 +72,15 @@ def _further(made: list[Op], others: list[OperatorGroup]) -> int:
     return sum(max(size - each.get(value, 0), 0) for each in known for value, size in reads.items())
 
 
-def _made_of(fusion: Fusion, op: Op, home: OperatorGroup) -> list[Op]:
+def _made_of(fusion: Fusion, op: Op, home: OperatorGroup, ordered: set[Op]) -> list[Op]:
     """The operators of a kernel that make a value of what the kernel reads; none where some may not."""
-    waits = fusion.program.waits
     state = {each.value for each in fusion.program.state}
     found, stack = {op}, [op]
     while stack:
         each = stack.pop()
         if each.kind.kind != "elementwise" or len(each.results) != 1 or not each.kind.reshapable:
             return []
-        if each in waits or is_found(*each.result.shape) or len(found) > MOST_OPERATORS:
+        if each in ordered or is_found(*each.result.shape) or len(found) > MOST_OPERATORS:
             return []
         for view in each.operands:
             if view.base in state or view.base.memory is not None:
