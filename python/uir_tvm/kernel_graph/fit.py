@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @frozen
 class Fit:
-    """How an operator joins a group: operands and shape there, role, and the reading that it moves behind."""
+    """How an operator joins a group: operands and shape there, role, and the reading that it moves behind.
+
+    ``decision`` has the prices, where they decided.
+    """
 
     operands: list[View]
     shape: tuple[int, ...]
