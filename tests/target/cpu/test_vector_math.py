@@ -19,7 +19,7 @@ from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     measure_error,
     ulp_error,
 )
-from uir_tvm.target.cpu.vector_math.ops import MAGIC, MAGIC64, factor_like, horner, let, looped
+from uir_tvm.target.cpu.vector_math.ops import MAGIC, MAGIC64, horner, let
 
 INF, NAN = np.inf, np.nan
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
@@ -342,11 +342,3 @@ def test_what_a_polynomial_adds_stays_in_memory_where_registers_are_few(lanes, w
     with avx512(wide):
         text = str(horner(x, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)))
     assert text.count("arithmetic.fence") == held
-
-
-@pytest.mark.parametrize("in_a_loop", [False, True])
-def test_a_last_factor_stays_in_memory_in_loops(in_a_loop: bool) -> None:
-    """In straight text LLVM is to know it."""
-    with looped(in_a_loop):
-        factor = factor_like(tirx.Var("x", "float32x8"), 0.5)
-    assert ("arithmetic.fence" in str(factor)) == in_a_loop

@@ -22,7 +22,7 @@ from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
 from .values import Origin, is_brief, is_cheap, is_row_value
-from .vector_math import avx512, binding, looped
+from .vector_math import avx512, binding
 
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
@@ -63,8 +63,11 @@ class GroupEmitter:
         row: NestRow,
         reductions: list[RowReduction],
         collected: dict[int, Collected],
+        lanes: int | None = None,
     ) -> None:
         self.nest, self.group, self.row = nest, group, row
+        #: of whole vectors
+        self.lanes = lanes or nest.lanes(group)
         self.reductions = {id(reduction.action): reduction for reduction in reductions}
         self.collected = collected
         self.kernel, self.values = nest.kernel, nest.values
@@ -112,7 +115,7 @@ class GroupEmitter:
         code.loop(begin, distance(begin, end), 1, body, "c")
 
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
-        lanes = self.nest.lanes(self.group)
+        lanes = self.lanes
         if self.nest.unaligned is not None and self.nest.unaligned[0] == self.row.nest.groups.index(
             self.group
         ):
@@ -273,17 +276,15 @@ class GroupEmitter:
 
     def _fetch_ahead(self, code: Code, point: Point, copy: int) -> None:
         """What the nest fetches beside this vector, number ``copy`` of several."""
-        ahead, nest = self.kernel.prefetches, self.row.nest
+        ahead, nest, lanes = self.kernel.prefetches, self.row.nest, self.nest.lanes(self.group)
         for fetch in self.nest.fetches.get(nest.groups.index(self.group), ()):
-            if ahead is not None and not (
-                fetch.stores and self.nest.streams.active(fetch.action, nest.rows, point.lanes)
-            ):
+            streamed = fetch.stores and self.nest.streams.active(fetch.action, nest.rows, lanes)
+            if ahead is not None and not streamed:
                 at = (point.row, point.col)
                 ahead.emit(code, fetch, self.kernel.memory, self.kernel.scope, at, copy * point.lanes)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
-        open_row = not self.nest.has_length(self.group)
-        with binding(code.bind), avx512(self.kernel.avx512), looped(open_row):
+        with binding(code.bind), avx512(self.kernel.avx512):
             value = value_at(self.kernel, action, [code.bind(arg) for arg in args], point)
         return code.bind(value)
 

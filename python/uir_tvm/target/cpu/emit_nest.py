@@ -30,6 +30,8 @@ ACCUMULATORS = 4
 #: The same where computing a vector takes longer than adding it, and sizes decide how many there are: each
 #: text of the loop's body is long then, and the constants of one displace those of the next.
 DEAR_ACCUMULATORS = 1
+#: Vectors that are computed side by side where that takes long.
+PAIR = 2
 
 
 class NestEmitter:
@@ -223,8 +225,10 @@ class NestEmitter:
         self, code: Code, row: NestRow, groups: list[ColumnGroup], collected: dict[int, Collected]
     ) -> None:
         for group in groups:
-            reductions = [self._reduction(code, a, group) for a in group.actions if a.kind == REDUCE_ROW]
-            emitter = GroupEmitter(self, group, row, reductions, collected)
+            lanes = self._row_lanes(row.nest, group)
+            reduced = (action for action in group.actions if action.kind == REDUCE_ROW)
+            reductions = [self._reduction(code, action, group, lanes) for action in reduced]
+            emitter = GroupEmitter(self, group, row, reductions, collected, lanes)
             emitter.hoist(code)
             columns = self._range(group)
             exists = self._row_exists(group, row.number, row.nest.rows)
@@ -237,11 +241,30 @@ class NestEmitter:
             for reduction in reductions:
                 self._finish(code, row, reduction)
 
-    def _reduction(self, code: Code, action: Action, group: ColumnGroup) -> RowReduction:
-        lanes = self.lanes(group)
+    def _reduction(self, code: Code, action: Action, group: ColumnGroup, lanes: int) -> RowReduction:
         vectors = group.cols // lanes
-        most = ACCUMULATORS if self.has_length(group) or not is_dear(group.actions) else DEAR_ACCUMULATORS
+        dear = is_dear(group.actions) and (not self.has_length(group) or lanes > self.lanes(group))
+        most = DEAR_ACCUMULATORS if dear else ACCUMULATORS
         return RowReduction(code, action, lanes, max(1, min(most, vectors)))
+
+    def _row_lanes(self, nest: RowNest, group: ColumnGroup) -> int:
+        """Elements of a row that the group handles at once: two registers of them where that pays.
+
+        LLVM orders the instructions of vectors that follow each other one vector after the other where
+        registers are few, and a processor has only so many instructions in view: each of a polynomial waits
+        for the one before.  Of a vector of two registers the instructions alternate.
+        """
+        lanes = self.lanes(group)
+        few = self.kernel.registers <= 16 and lanes * 4 == self.vector_bytes == 32
+        reduced = any(action.kind == REDUCE_ROW for action in group.actions)
+        whole = self.unaligned is None and self._is_whole(group, PAIR * lanes)
+        streamed = any(self.streams.active(action, nest.rows, lanes) for action in group.actions)
+        paired = few and reduced and whole and is_dear(group.actions) and not streamed
+        return PAIR * lanes if paired else lanes
+
+    def _is_whole(self, group: ColumnGroup, lanes: int) -> bool:
+        """Whether all columns of a row exist, and are so many at a time."""
+        return self.has_length(group) and group.cols % lanes == 0 and not self._guards(group)
 
     def _finish(self, code: Code, row: NestRow, reduction: RowReduction) -> None:
         action = reduction.action

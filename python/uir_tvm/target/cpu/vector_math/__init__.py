@@ -8,6 +8,6 @@ their errors; ``python -m uir_tvm.target.cpu.vector_math`` measures them.
 """
 
 from .functions import MATH, OF_NEGATIVE, emit
-from .ops import avx512, bind_in_cells, binding, const_like, looped
+from .ops import avx512, bind_in_cells, binding, const_like
 
-__all__ = ["MATH", "OF_NEGATIVE", "avx512", "bind_in_cells", "binding", "const_like", "emit", "looped"]
+__all__ = ["MATH", "OF_NEGATIVE", "avx512", "bind_in_cells", "binding", "const_like", "emit"]

@@ -6,10 +6,13 @@ an fma), ``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r
 from ``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of
 which is a normal number: the last product overflows to infinity and underflows gradually by itself, with
 one rounding. AVX-512 scales in one instruction (`ops.scale`), which is told where the result is zero.
-Of arguments up to zero ``2**(n + 64)`` is a normal number, and the second factor is a constant.
+Of arguments up to zero ``2**(n + 64)`` is a normal number, and the polynomial that of ``2**-64 e**r``: one
+product scales.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -21,7 +24,6 @@ from .ops import (
     bits,
     can_scale,
     const_like,
-    factor_like,
     fma,
     from_bits,
     horner,
@@ -30,6 +32,7 @@ from .ops import (
     scale,
     shift_left,
     shift_right,
+    unknown_like,
 )
 
 LOG2_E = 1.4426950408889634
@@ -55,7 +58,11 @@ _ZERO_BELOW = -104.0
 #: Added to n, the low bits of MAGIC then hold n + 254, of which either half is a biased exponent.
 _BIASED = MAGIC + 254.0
 #: For n <= 0: the low bits of MAGIC then hold the biased exponent of ``2**(n + 64)``.
-_RAISED, _LOWERED = MAGIC + 127.0 + 64.0, 2.0**-64
+_RAISED = MAGIC + 127.0 + 64.0
+#: There n = -191, of which that exponent is zero's.
+_LOWEST_RAISED = -132.4
+#: Of ``2**-64 e**r``: only exponents differ, so every step rounds as that of ``e**r`` does.
+_LOWERED_EXP = tuple(coefficient * 2.0**-64 for coefficient in _EXP)
 
 
 def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
@@ -71,16 +78,16 @@ def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
 
 
 def _rest(x: Expr, n: Expr) -> Expr:
-    return fma(n, const_like(x, -LN2_LOW), fma(n, const_like(x, -LN2_HIGH), x))
+    return fma(n, unknown_like(x, -LN2_LOW), fma(n, unknown_like(x, -LN2_HIGH), x))
 
 
-def _reduced(x: Expr) -> Expr:
-    """exp of an ``x`` that lies in [_LOWEST, _HIGHEST] or is NaN."""
+def _reduced(x: Expr, bias: float, polynomial: Sequence[float], scaled: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``scaled(polynomial(r), n + bias)`` of an ``x`` that lies within its limits or is NaN."""
     return let(
-        fma(x, const_like(x, LOG2_E), const_like(x, _BIASED)),
+        fma(x, unknown_like(x, LOG2_E), const_like(x, bias)),
         lambda biased: let(
-            _rest(x, biased - const_like(x, _BIASED)),
-            lambda r: scale_by_power_of_two(horner(r, _EXP), biased),
+            _rest(x, biased - const_like(x, bias)),
+            lambda r: let(horner(r, polynomial), lambda p: scaled(p, biased)),
         ),
     )
 
@@ -93,39 +100,28 @@ def _scaled(x: Expr) -> Expr:
 
     magic = const_like(x, MAGIC)
     result = let(fma(x, const_like(x, LOG2_E), magic) - magic, of)
-    return let(result, lambda held: _zero_below(x, held))
+    zero = const_like(x, 0.0)
+    return let(result, lambda held: tirx.Select(x < const_like(x, _ZERO_BELOW), zero, held))
 
 
-def _raised(x: Expr) -> Expr:
-    """exp of an ``x`` up to zero or NaN; what is computed for those whose exp is zero is not used."""
-
-    def scaled(p: Expr, biased: Expr) -> Expr:
-        raised = let(p * from_bits(shift_left(bits(biased), 23)), lambda held: _zero_below(x, held))
-        return raised * factor_like(x, _LOWERED)
-
-    return let(
-        fma(x, const_like(x, LOG2_E), const_like(x, _RAISED)),
-        lambda biased: let(
-            _rest(x, biased - const_like(x, _RAISED)),
-            lambda r: let(horner(r, _EXP), lambda p: scaled(p, biased)),
-        ),
-    )
-
-
-def _zero_below(x: Expr, held: Expr) -> Expr:
-    return tirx.Select(x < const_like(x, _ZERO_BELOW), const_like(x, 0.0), held)
+def _raised(lowered: Expr, biased: Expr) -> Expr:
+    """``2**(n + 64) lowered``, with ``biased = n + _RAISED`` as float32, -191 <= n <= 0; zero for -191."""
+    return lowered * from_bits(shift_left(bits(biased), 23))
 
 
 def exp(x: Expr) -> Expr:
     """``e**x`` of a float32 scalar or vector; source: see the module."""
     if can_scale(x):
         return let(x, lambda x: let(at_most(x, _HIGHEST), _scaled))
-    return let(x, lambda x: let(at_most(at_least(x, _LOWEST), _HIGHEST), _reduced))
+    limited = at_most(at_least(x, _LOWEST), _HIGHEST)
+    return let(limited, lambda x: _reduced(x, _BIASED, _EXP, scale_by_power_of_two))
 
 
 def exp_of_negative(x: Expr) -> Expr:
     """``e**x`` for ``x <= 0`` or NaN: the bits of `exp` by fewer instructions."""
-    return let(x, _scaled if can_scale(x) else _raised)
+    if can_scale(x):
+        return let(x, _scaled)
+    return let(at_least(x, _LOWEST_RAISED), lambda x: _reduced(x, _RAISED, _LOWERED_EXP, _raised))
 
 
 def exp2_split(n: Expr, f: Expr) -> Expr:

@@ -18,7 +18,6 @@ Binder = Callable[[Expr], Expr]
 
 _BINDER: ContextVar[Binder | None] = ContextVar("binder", default=None)
 _AVX512: ContextVar[bool] = ContextVar("avx512", default=False)
-_LOOPED: ContextVar[bool] = ContextVar("looped", default=False)
 
 #: ``x + MAGIC`` leaves the integer nearest to x in the low bits, for |x| < 2**22.
 MAGIC = 1.5 * 2.0**23
@@ -47,10 +46,10 @@ def const_like(x: Expr, value: float, dtype: str | None = None) -> Expr:
     return scalar if lanes(x) == 1 else tirx.Broadcast(scalar, lanes(x))
 
 
-def addend_like(x: Expr, value: float) -> Expr:
-    """`const_like` of what is added to a product: it stays in memory where registers do not suffice.
+def unknown_like(x: Expr, value: float) -> Expr:
+    """`const_like` of what LLVM is not to know: it stays in memory where registers do not suffice.
 
-    A multiply-add of x86 reads what it adds from memory at no cost, but a constant that LLVM knows takes an
+    A multiply-add of x86 reads one operand from memory at no cost, but a constant that LLVM knows takes an
     instruction of its own there, and others are moved from register to register to make room.  Behind
     ``llvm.arithmetic.fence`` LLVM does not know it.  AVX-512 has registers for all of them.
     """
@@ -58,14 +57,6 @@ def addend_like(x: Expr, value: float) -> Expr:
     if _AVX512.get() or lanes(x) == 1 or element_dtype(x) not in ("float32", "float64"):
         return known
     return tirx.call_llvm_pure_intrin(str(x.ty.dtype), "llvm.arithmetic.fence", known)
-
-
-def factor_like(x: Expr, value: float) -> Expr:
-    """`const_like` of a last factor: as `addend_like`, where a loop goes over vectors one by one (`looped`).
-
-    In rows of a known length, which are straight text, LLVM does better with a constant that it knows.
-    """
-    return addend_like(x, value) if _LOOPED.get() else const_like(x, value)
 
 
 def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
@@ -104,16 +95,6 @@ def avx512(present: bool) -> Iterator[None]:
         yield
     finally:
         _AVX512.reset(token)
-
-
-@contextmanager
-def looped(present: bool) -> Iterator[None]:
-    """Say inside the ``with`` block whether sizes decide how many vectors a loop goes over."""
-    token = _LOOPED.set(present)
-    try:
-        yield
-    finally:
-        _LOOPED.reset(token)
 
 
 def can_scale(x: Expr) -> bool:
@@ -167,7 +148,7 @@ def horner(x: Expr, coefficients: Sequence[float]) -> Expr:
     """The polynomial with ``coefficients``, lowest order first, at ``x`` (a variable)."""
     value = const_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        value = fma(value, x, addend_like(x, coefficient))
+        value = fma(value, x, unknown_like(x, coefficient))
     return value
 
 
