@@ -29,14 +29,13 @@ Few rows do without the matrix unit: each group has a sum of its own
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import tvm
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm_ffi.structural import structural_map
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.quantized import BY_PLACE, PACKING, UNPACKED, VALUES, X
-from uir_tvm.schedule.annotations import CONTRACT, LOOP
+from uir_tvm.quantized import PACKING, UNPACKED, VALUES, X
+from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import (
     BlockInfo,
     collect,
@@ -49,13 +48,12 @@ from uir_tvm.schedule.decisions import Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import attach_producers, decide_groups, map_chain, output_blocks
 from uir_tvm.schedule.smaller import shrink_of
-from uir_tvm.schedule.tile_facts import product_groups, units_of
+from uir_tvm.schedule.tile_facts import units_of
 from uir_tvm.schedules.contraction.group_sums import with_group_sums
+from uir_tvm.schedules.contraction.many_row_product import many_row_product, role_of
 
 #: Rows up to which the vector unit is faster than the matrix unit, whose factors are laid out first.
 FEW_ROWS = 8
-#: Rows of a tile of the matrix unit.
-ROWS = 64
 #: Bytes of reg that an element of a place takes: codes, values, products and sums in float32.
 ELEMENT_BYTES = 26
 #: And for each further one of few rows.
@@ -86,20 +84,22 @@ def one_token(func: tvm.tirx.PrimFunc) -> dict[tvm.tirx.Var, int]:
 
 def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> Schedule:
     """Schedule such a product and its epilogue; of few rows a rewritten function."""
-    few = any(b.spatial[0] <= FEW_ROWS for b in reduction_blocks(sch) if PACKING in dict(b.stmt.annotations))
-    if few:
-        sch = decisions.restart(with_group_sums(prim_func(sch)))
+    products = [b for b in reduction_blocks(sch) if PACKING in dict(b.stmt.annotations)]
+    if all(b.spatial[0] > FEW_ROWS for b in products):
+        prepare(sch)
+        many_row_product(sch, hw, decisions)
+        return sch
+    sch = decisions.restart(with_group_sums(prim_func(sch)))
     prepare(sch)
     *outer, row, column = output_blocks(sch)[-1].spatial
     rows = math.prod(outer) * row
     products = [b.rv for b in reduction_blocks(sch) if UNPACKED in dict(b.stmt.annotations)]
     number = next(b.spatial[-1] for b in leaf_blocks(sch) if _codes(b))
-    tile_rows = rows if few else min(rows, max(1, ROWS // shrink_of(hw)))
-    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, most=None if few else product_groups(hw))
-    shared = _of_all_columns(sch) if few else set[str]()
-    held = 4 * max((b.size for b in leaf_blocks(sch) if b.name in shared and _role(b.stmt) == X), default=0)
-    columns = _columns(hw, column, number, groups * units_of(hw), tile_rows if few else 1, held)
-    nest = map_chain(sch, hw, rows, (tile_rows, columns), num_groups=groups, split_columns=True)
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions)
+    shared = _of_all_columns(sch)
+    held = 4 * max((b.size for b in leaf_blocks(sch) if b.name in shared and role_of(b.stmt) == X), default=0)
+    columns = _columns(hw, column, number, groups * units_of(hw), rows, held)
+    nest = map_chain(sch, hw, rows, (rows, columns), num_groups=groups, split_columns=True)
     attach_producers(sch, nest, shared)
     for block in products:
         place, *inner = reduction_loops(sch, block)
@@ -109,28 +109,20 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
         sch.reorder(place, *spatial, *inner)
         sch.annotate(place, LOOP, 1)
         for producer in sch.get_producers(block):
-            if _role(sch.get(producer)) == VALUES or (not few and _is_factor(sch, producer)):
+            if role_of(sch.get(producer)) == VALUES:
                 sch.compute_at(producer, place, preserve_unit_loops=True)
-        if not few:
-            sch.annotate(block, CONTRACT, 1)
-    if few and rows > 1:
+    if rows > 1:
         # tiles are columns and groups, of one row after the other
         for info in reduction_blocks(sch):
-            if not _role(info.stmt) and UNPACKED not in dict(info.stmt.annotations):
+            if not role_of(info.stmt) and UNPACKED not in dict(info.stmt.annotations):
                 sch.annotate(sch.get_loops(info.rv)[-len(info.extents)], LOOP, 1)
     return sch
-
-
-def _is_factor(sch: Schedule, block: Any) -> bool:
-    """Whether a block makes factors of others; of many rows those of all places would fill the memory."""
-    makers = [_role(sch.get(each)) for each in sch.get_producers(block)]
-    return _role(sch.get(block)) == X and X in makers
 
 
 def _of_all_columns(sch: Schedule) -> set[str]:
     """Blocks that make what all columns are multiplied by."""
     blocks = leaf_blocks(sch)
-    found = {b.name for b in blocks if _role(b.stmt) == X}
+    found = {b.name for b in blocks if role_of(b.stmt) == X}
     for block in reversed(blocks):
         needed = {buffer for b in blocks if b.name in found for buffer in b.reads}
         if set(block.writes) & needed:
@@ -152,8 +144,4 @@ def _columns(hw: HardwareModel, column: int, groups: int, units: int, rows: int,
 
 
 def _codes(block: BlockInfo) -> bool:
-    return _role(block.stmt) == VALUES
-
-
-def _role(stmt: tvm.s_tir.SBlock) -> str:
-    return str(dict(stmt.annotations).get(BY_PLACE, ""))
+    return role_of(block.stmt) == VALUES

@@ -9,6 +9,7 @@ import pytest
 from uir_tvm.errors import EquivalenceError, PassError
 from uir_tvm.igraph import parse_igraph
 from uir_tvm.optimize import PASSES, matrix_unit, optimize
+from uir_tvm.optimize.split import phases
 from uir_tvm.verify import verify
 from uir_tvm.verify.compared import Comparer
 from uir_tvm.verify.equivalent import METHODS
@@ -111,3 +112,31 @@ def test_the_compiler_takes_what_reorders_and_holds_the_rest_to_the_bit(
     with pytest.raises(PassError, match="computes another y"):
         optimize(graph, ["matrix_unit"], check=other.kept)
     differences.clear()
+
+
+def test_zeros_are_made_anew_behind_a_barrier_of_all_units() -> None:
+    """A kernel may end there: its reg is not read by the next one."""
+    once = """
+  move.dram.reg.fp32 a[0; (10,16); (16,1)], x[0; (10,16); (16,1)]
+  move.dram.reg.fp32 b[0; (16,16); (16,1)], w[0; (16,16); (16,1)]
+  contract.fp32 c[0; (10,16); (16,1)], a[0; (10,16); (16,1)], b[0; (16,16); (16,1)] [accumulate=false]
+  move.reg.dram.fp32 y[0; (10,16); (16,1)], c[0; (10,16); (16,1)]"""
+    graph = parse_igraph(
+        f"""{DEVICE}
+igraph g on toy parallel (1, 1) {{
+  x = iPointer(dram, fp32, 160, in)
+  w = iPointer(dram, fp32, 256, in)
+  y = iPointer(dram, fp32, 160, out)
+  z = iPointer(dram, fp32, 160, out)
+  a = iPointer(reg, fp32, 160)
+  b = iPointer(reg, fp32, 256)
+  c = iPointer(reg, fp32, 160){once}
+  sync.dram y[0; (1,160); (160,1)], y[0; (1,160); (160,1)]{once.replace("y[", "z[").replace("x[", "y[")}
+}}"""
+    )
+    verify(graph)
+    made = applied(matrix_unit, graph)
+    verify(made)
+    assert [len(part.body) > 0 for part in phases(made)] == [True, True]
+    fills = [str(iop.target.pointer.name) for iop, _ in made.walk() if iop.op == "fill"]
+    assert len(fills) == len(set(fills)) == 2

@@ -7,7 +7,7 @@ Before::
 
 After, for a unit that multiplies tiles of 16 rows and columns::
 
-    fill z, 0                                       # once, before everything
+    fill z, 0                                       # once, before everything (behind a barrier of all units)
     move a_tile(16,16), z; move b_tile(16,16), z
     move a_tile(10,8), a; move b_tile(8,16), b      # dram that the unit of this pid owns
     contract.fp32 product(16,16), a_tile, b_tile
@@ -57,8 +57,8 @@ def run(graph: IGraph) -> IGraph:
     if not reads_dram(graph.hardware) or not any(_takes(iop) for iop, _ in graph.walk()):
         return graph
     walk = _UnitProducts(graph)
-    body = walk.body(graph.body, ())
-    return graph.replace(body=[*walk.first, *body], pointers=[*graph.pointers, *walk.pointers])
+    body = walk.whole()
+    return graph.replace(body=body, pointers=[*graph.pointers, *walk.pointers])
 
 
 def reads_dram(hardware: HardwareModel) -> bool:
@@ -126,6 +126,23 @@ class _UnitProducts:
         self._names: set[str] = set()
         self._loops = FreshNames(graph)
         self._zeros: dict[str, IPointer] = {}
+
+    def whole(self) -> list[Any]:
+        """The graph's body, rewritten; what stands before everything stands behind barriers of all units too.
+
+        A kernel may end there, and reg with it.
+        """
+        parts: list[list[Any]] = [[]]
+        for node in self.graph.body:
+            parts[-1].append(node)
+            if isinstance(node, IOp) and spec_of(node).barrier:
+                parts.append([])
+        made: list[Any] = []
+        for part in parts:
+            self.first, self._zeros = [], {}
+            body = self.body(part, ())
+            made += [*self.first, *body]
+        return made
 
     def body(self, nodes: Sequence[Any], loops: tuple[tuple[Loop, _Around], ...]) -> list[Any]:
         """The nodes of one body, rewritten."""

@@ -237,13 +237,7 @@ def map_chain(
     _refuse_crossing(roots)
     nests = []
     for block in roots:
-        count = _row_loops(sch, block, rows)
-        if count is None:
-            raise RecipeError(
-                f"Output block {block.name!r} does not have {rows} rows.",
-                need=f"leading loops whose product is {rows}",
-                limit=f"loops {block.spatial}",
-            )
+        count = count_row_loops(sch, block, rows)
         pid, lid, *_ = map_to_units(
             sch,
             block.rv,
@@ -258,6 +252,31 @@ def map_chain(
             hardware=hw,
         )
         nests.append((pid, lid))
+    return join_nests(sch, nests, roots, num_units)
+
+
+def count_row_loops(sch: Schedule, block: BlockInfo, rows: int) -> int:
+    """How many leading loops of an output block make up ``rows`` rows; one that holds more is split.
+
+    Raises
+    ------
+    RecipeError
+        It has no such rows.
+    """
+    count = _row_loops(sch, block, rows)
+    if count is None:
+        raise RecipeError(
+            f"Output block {block.name!r} does not have {rows} rows.",
+            need=f"leading loops whose product is {rows}",
+            limit=f"loops {block.spatial}",
+        )
+    return count
+
+
+def join_nests(
+    sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo], num_units: int | None = None
+) -> Nest:
+    """One nest of those of several blocks, each with its loop over units and that over the tiles of one."""
     if len(nests) == 1:
         return Nest(nests[0][0], nests[0][1], tuple(roots))
     return _merge(sch, nests, roots, num_units)
@@ -339,13 +358,17 @@ def _merge(
     return Nest(pid, lid, tuple(roots))
 
 
-def attach_producers(sch: Schedule, nest: Nest, once: Collection[str] = ()) -> list[BlockInfo]:
+def attach_producers(
+    sch: Schedule, nest: Nest, once: Collection[str] = (), among: Collection[str] | None = None
+) -> list[BlockInfo]:
     """Move every other block under the row loop, its result in reg, last first.
 
     Parameters
     ----------
     once : collection of str
         Blocks, by name, whose result all tiles of a unit share: they stand outside of the loop over them.
+    among : collection of str, optional
+        Blocks, by name, that are moved; default: all others than the roots.
 
     Returns
     -------
@@ -358,7 +381,9 @@ def attach_producers(sch: Schedule, nest: Nest, once: Collection[str] = ()) -> l
         What a tile reads of a producer is no box that TVM can bound, or is empty.
     """
     root_names = {b.name for b in nest.roots}
-    producers = [b for b in leaf_blocks(sch) if b.name not in root_names]
+    producers = [
+        b for b in leaf_blocks(sch) if b.name not in root_names and (among is None or b.name in among)
+    ]
     for block in reversed(producers):
         for index, region in enumerate(block.stmt.writes):
             if str(region.source.scope()) != "shared":
