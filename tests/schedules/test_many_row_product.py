@@ -39,23 +39,22 @@ def test_x_is_brought_once_and_laid_out_before_all_columns(device: Any) -> None:
         assert "x" not in {p.name for p in second.pointers} and 0 < barrier < len(graph.body) - 1
         for rows in (1, FEW_ROWS + 1, 48):
             arrays, want = given(rows, 96, packing, groups=4)
-            (got,) = interpreter.run(graph, *arrays)
+            (got,) = interpreter.run(graph, *arrays, sizes={"m": rows})
             assert_near(got, want)
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=name_of)
 def test_printed_text_of_open_rows_has_no_scalar_code(device: Any) -> None:
     """With groups of which tiles of chunks are whole, and with rows that no tile fills."""
-    exe = uir_tvm.compile(open_function(64, Q4_0, 32), target=device.target())
+    exe = uir_tvm.compile(open_function(32, Q4_0, 32), target=device.target())
     for rows in (3, 40):
-        arrays, want = given(rows, 64, Q4_0, groups=32)
+        arrays, want = given(rows, 32, Q4_0, groups=32)
         with recording(hardware=exe.hardware) as found:
             got = np.asarray(exe(*arrays))
         assert_near(got, want)
         assert len(found.times.launches) == 2
         pipes = [launch.pipes for launch in found.times.launches]
         assert sum(each["S"].instructions for each in pipes if "S" in each) == 0
-    assert exe.report()["kernels_through_igraph"] == 1
 
 
 def test_chunks_are_even_parts_or_whole_blocks_of_memory() -> None:
