@@ -35,13 +35,13 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.quantized import BY_PLACE, UNPACKED, VALUES, X
 from uir_tvm.schedule.annotations import CONTRACT, LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, is_open_loop, leaf_blocks, reduction_blocks, reduction_loops
-from uir_tvm.schedule.decisions import Decisions
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     count_row_loops,
-    decide_groups,
+    groups_for,
     join_nests,
     output_blocks,
+    refuse_crossing,
 )
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import product_groups, units_of
@@ -69,17 +69,19 @@ def role_of(stmt: SBlock) -> str:
     return str(dict(stmt.annotations).get(BY_PLACE, ""))
 
 
-def many_row_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> None:
+def many_row_product(sch: Schedule, hw: HardwareModel) -> None:
     """Schedule such a product and its epilogue."""
     roots = output_blocks(sch)
+    refuse_crossing(roots)
     *outer, row, column = roots[-1].spatial
     rows = math.prod(outer) * row
     products = [b.rv for b in reduction_blocks(sch) if UNPACKED in dict(b.stmt.annotations)]
     number = next(b.spatial[-1] for b in leaf_blocks(sch) if role_of(b.stmt) == VALUES)
-    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, most=product_groups(hw))
+    # tiles follow from it, so that it is none to choose
+    most = min(groups_for(hw, leaf_blocks(sch)), product_groups(hw)) * units_of(hw)
     is_open = any(is_open_loop(sch, loop) for root in roots for loop in sch.get_loops(root.rv))
-    tile = _tile(hw, (rows, column, number), groups * units_of(hw), is_open)
-    units = _Units.of(hw, groups * units_of(hw), (row, column), tile)
+    tile = _tile(hw, (row, column, number), most, is_open)
+    units = _Units.of(hw, most, (row, column), tile)
     apart = _make_factors(sch, hw, products, units)
     nest = join_nests(sch, [units.deal(sch, root, rows, tile) for root in roots], roots)
     of_place, of_chunk = _inner_blocks(sch, products, apart)

@@ -1,22 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products with a weight of few bits whose codes lie by place (`uir_tvm.kernel_graph.place_major`).
 
-Before, for each number that is made of a byte::
-
-    for p, c, g: W[p, c, g] = s[c, g] * number(w, p, c, g) + added[c, g]
-    for r, c, p, g: P[r, c] += X[p, r, g] * W[p, c, g]
-    for r, c: Y[r, c] = f(P[r, c])
-
-After, with tiles of rows and columns::
-
-    for t in tiles:                                       # uir.parallel
-      for p:                                              # uir.loop
-        for c, g: W.local = s * number + added
-        for r, c, g: P.local[r, c] += X.local * W.local   # uir.contract
-      for r, c: Y[r, c] = f(P.local[r, c])
-
-Few rows do without the matrix unit: each group has a sum of its own
-(`uir_tvm.schedules.contraction.group_sums`)::
+Many rows are the matrix unit's (`uir_tvm.schedules.contraction.many_row_product`). Few rows do without it:
+each group has a sum of its own (`uir_tvm.schedules.contraction.group_sums`)::
 
     for t in tiles:                                       # uir.parallel
       for p:                                              # uir.loop
@@ -87,7 +73,7 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
     products = [b for b in reduction_blocks(sch) if PACKING in dict(b.stmt.annotations)]
     if all(b.spatial[0] > FEW_ROWS for b in products):
         prepare(sch)
-        many_row_product(sch, hw, decisions)
+        many_row_product(sch, hw)
         return sch
     sch = decisions.restart(with_group_sums(prim_func(sch)))
     prepare(sch)

@@ -234,7 +234,7 @@ def map_chain(
         An output block has no such rows.
     """
     roots = output_blocks(sch)
-    _refuse_crossing(roots)
+    refuse_crossing(roots)
     nests = []
     for block in roots:
         count = count_row_loops(sch, block, rows)
@@ -282,7 +282,7 @@ def join_nests(
     return _merge(sch, nests, roots, num_units)
 
 
-def _refuse_crossing(roots: Sequence[BlockInfo]) -> None:
+def refuse_crossing(roots: Sequence[BlockInfo]) -> None:
     """Refuse output blocks one of which touches what another writes in an element other than its own.
 
     In one nest a tile of the one comes before later tiles of the other.
