@@ -41,6 +41,7 @@ from ..igraph.sizes import dram
 from .edit import fresh_name
 from .multibuffer import PIPELINE
 from .slices import UNBOUNDED, place, valid
+from .split import is_barrier
 
 #: Dtype of the sums by that of the factors.
 SUMS: Mapping[str, str] = {"fp32": "fp32", "fp16": "fp32", "bf16": "fp32", "int8": "int32"}
@@ -135,7 +136,7 @@ class _UnitProducts:
         parts: list[list[Any]] = [[]]
         for node in self.graph.body:
             parts[-1].append(node)
-            if isinstance(node, IOp) and spec_of(node).barrier:
+            if isinstance(node, IOp) and is_barrier(node):
                 parts.append([])
         made: list[Any] = []
         for part in parts:
