@@ -22,8 +22,8 @@ from uir_tvm import threads
 from uir_tvm.library import cpu
 from uir_tvm.library.attrs import MatmulAttrs
 from uir_tvm.library.sized import FUNCTION, sized_texts
-from uir_tvm.open_size import SizeSpace
-from uir_tvm.open_symbols import OpenSymbol
+from uir_tvm.sizes.open_size import SizeSpace
+from uir_tvm.sizes.open_symbols import OpenSymbol
 
 SPACE = SizeSpace([OpenSymbol("b", 2, None, 53), OpenSymbol("s", 2, None, 59)])
 B, S = SPACE.symbol("b"), SPACE.symbol("s")

@@ -34,8 +34,8 @@ from cases import build
 from cpu import AGREEMENT, run_case
 from rich.console import Console
 from runners import AGAIN, DATABASE, TUNED
-from uir_tvm.cli_print import table_of
-from uir_tvm.cli_tune_progress import Progress
+from uir_tvm.cli.print import table_of
+from uir_tvm.cli.tune_progress import Progress
 from uir_tvm.tune import Summary, tune
 
 #: Peers of an end-to-end comparison.

@@ -13,7 +13,7 @@ import click
 import onnx
 from onnx import TensorProto, helper
 from uir_tvm import cli
-from uir_tvm.cli_base import Command
+from uir_tvm.cli.base import Command
 
 ROOT = pathlib.Path(__file__).parents[1]
 

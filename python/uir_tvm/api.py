@@ -46,8 +46,8 @@ from .runtime.stored_programs import StoredProgram, StoredPrograms
 from .runtime.symbolic_programs import SizedProgram, SymbolicProgram, SymbolicPrograms, needs_numbers
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
+from .sizes.symbolic_shapes import OpenSignature, Sizes
 from .structure import STRUCTURE
-from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from .frontend.named_state import Pairs
 from .frontend.open_model import BoundAtOnce, OpenModel, SymbolicForm, has_open_sizes
 from .frontend.relax_symbols import OpenModule, is_open
 from .igraph import IGraph
-from .size_space import SizeSpace, reading_open_sizes
-from .symbolic_shapes import OpenSignature, Sizes
+from .sizes.size_space import SizeSpace, reading_open_sizes
+from .sizes.symbolic_shapes import OpenSignature, Sizes
 
 #: Shapes for inputs with dynamic dimensions, by name.
 Shapes = Mapping[str, tuple[int, ...]] | None

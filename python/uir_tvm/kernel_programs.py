@@ -21,8 +21,8 @@ from .runtime.model_info import ModelInfo
 from .runtime.stored_programs import StoredProgram, StoredPrograms
 from .runtime.symbolic_programs import SizedProgram
 from .runtime.tensors import TensorSpec
-from .saved_sizes import SizeText
-from .symbolic_shapes import Sizes
+from .sizes.saved_sizes import SizeText
+from .sizes.symbolic_shapes import Sizes
 from .target import registry
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .content_digest import ContentDigest
 from .import_model import Door, Shapes, Values
-from .symbolic_shapes import Sizes
+from .sizes.symbolic_shapes import Sizes
 
 
 def digest_of(model: Any, shapes: Shapes, values: Values, door: Door, sizes: Sizes | None) -> bytes | None:

@@ -25,8 +25,8 @@ from .kernel_graph.nodes import CustomOp, KernelGraph
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.open_programs import symbolic_programs
 from .runtime.symbolic_programs import SymbolicProgram
+from .sizes.symbolic_shapes import OpenSignature, Sizes
 from .state_spec import StateSpec, rows_of
-from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
 
 #: Where operators may run, the best first.

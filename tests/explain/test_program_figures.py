@@ -14,7 +14,7 @@ from uir_tvm.errors import ShapeError, SizeError
 from uir_tvm.explain import explain, render
 from uir_tvm.explain.call_sizes import sizes_at_call
 from uir_tvm.explain.program_figures import graph_at, program_figures
-from uir_tvm.symbolic_shapes import value_of
+from uir_tvm.sizes.symbolic_shapes import value_of
 
 from tests.asked import asked
 from tests.kernel_graph.programs import constant, module

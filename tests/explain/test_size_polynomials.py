@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.explain.size_polynomials import polynomial, product, text_of, total
-from uir_tvm.symbolic_shapes import value_of
+from uir_tvm.sizes.symbolic_shapes import value_of
 
 
 @pytest.mark.parametrize(

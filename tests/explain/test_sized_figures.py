@@ -10,7 +10,7 @@ from uir_tvm.explain.sized_figures import sized_figures
 from uir_tvm.igraph import parse_igraph
 from uir_tvm.igraph.affine import affine, var
 from uir_tvm.igraph.space import Size, Space
-from uir_tvm.symbolic_shapes import value_of
+from uir_tvm.sizes.symbolic_shapes import value_of
 from uir_tvm.verify.region import Axis
 
 from tests.device_targets import DEVICE_TARGETS

@@ -19,7 +19,7 @@ from uir_tvm.export.open_library import (
 )
 from uir_tvm.library.attrs import Conv2dAttrs
 from uir_tvm.library.sized import in_numbers
-from uir_tvm.symbolic_shapes import value_of
+from uir_tvm.sizes.symbolic_shapes import value_of
 
 SIZES = {"b": 3, "n": 5, "h": 17}
 #: Heads of attention, (b, n, 4, 8) read as (b, 4, n, 8); a batch that one operand repeats; a slice.

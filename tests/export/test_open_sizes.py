@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from uir_tvm.errors import ExportError
 from uir_tvm.export.open_sizes import OpenSizes, launch_values, range_texts
-from uir_tvm.saved_sizes import holds
+from uir_tvm.sizes.saved_sizes import holds
 
 SIZE = {"low": 0, "high": 40, "multiple_of": 1}
 

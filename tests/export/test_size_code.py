@@ -9,8 +9,8 @@ import re
 import pytest
 from uir_tvm.errors import ExportError
 from uir_tvm.export.size_code import condition_code, size_code
-from uir_tvm.saved_sizes import holds, size_text
-from uir_tvm.symbolic_shapes import in_terms_of, value_of
+from uir_tvm.sizes.saved_sizes import holds, size_text
+from uir_tvm.sizes.symbolic_shapes import in_terms_of, value_of
 
 NAMES = {"n": "n_1", "m": "m"}
 

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from uir_tvm.frontend.onnx.known import Known, VersionedNode, is_open, of_sizes
 from uir_tvm.frontend.onnx.open_arrays import evaluate_any
-from uir_tvm.open_size import at
-from uir_tvm.open_symbols import OpenSymbol
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_size import at
+from uir_tvm.sizes.open_symbols import OpenSymbol
+from uir_tvm.sizes.size_space import SizeSpace
 
 OPSET = 18
 SPACE = SizeSpace([OpenSymbol("n", 2, None, 61), OpenSymbol("m", 2, 64, 59)])

@@ -14,8 +14,8 @@ from tvm import relax, tirx
 from uir_tvm.errors import OpenSizeError
 from uir_tvm.frontend.normalize import normalize, replace_main
 from uir_tvm.kernel_graph import GroupedProgram, KernelGraph, assemble, build, group
-from uir_tvm.open_symbols import symbols_for
-from uir_tvm.size_space import SizeSpace, reading_open_sizes
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_space import SizeSpace, reading_open_sizes
 
 from .programs import arguments, assert_close, constant, module, run, run_graph
 

@@ -22,9 +22,9 @@ from uir_tvm.kernel_graph.recurrence import recurrence_call
 from uir_tvm.library.attrs import MatmulAttrs
 from uir_tvm.library.open_attrs import OpenAttrs
 from uir_tvm.library.sized import FUNCTION, sized_texts
-from uir_tvm.open_size import at
-from uir_tvm.open_symbols import symbols_for
-from uir_tvm.size_space import SizeSpace, reading_open_sizes
+from uir_tvm.sizes.open_size import at
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_space import SizeSpace, reading_open_sizes
 
 from .programs import constant, module
 

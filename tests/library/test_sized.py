@@ -24,10 +24,10 @@ from uir_tvm.library.open_attrs import OpenAttrs
 from uir_tvm.library.recurrence import GATES, RecurrenceAttrs, recurrence
 from uir_tvm.library.sized import FUNCTION, in_numbers, sized_texts
 from uir_tvm.library.work import work_of
-from uir_tvm.open_arithmetic import least
-from uir_tvm.open_size import at
-from uir_tvm.open_symbols import OpenSymbol
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_arithmetic import least
+from uir_tvm.sizes.open_size import at
+from uir_tvm.sizes.open_symbols import OpenSymbol
+from uir_tvm.sizes.size_space import SizeSpace
 
 Array = np.ndarray[Any, Any]
 RECURRENCE = "uir.library.cpu.recurrence"

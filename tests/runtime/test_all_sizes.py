@@ -25,7 +25,7 @@ from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, NotCompiledError, OpenSizeError, SizeError
 from uir_tvm.export.write import write_project
 from uir_tvm.frontend.torch_symbols import OpenProgram
-from uir_tvm.saved_sizes import holds
+from uir_tvm.sizes.saved_sizes import holds
 
 
 class Scores(nn.Module):

@@ -10,9 +10,9 @@ import torch
 import uir_tvm
 from torch import Tensor, nn
 from torch.export import Dim
-from uir_tvm.open_symbols import symbols_for
 from uir_tvm.runtime.open_kernels import LIMITS
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_space import SizeSpace
 
 
 class Shares(nn.Module):

@@ -15,9 +15,9 @@ from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.library_tables import LibraryTable, library_of
 from uir_tvm.library.open_attrs import OpenAttrs
 from uir_tvm.library.sized import FUNCTION, sized_texts
-from uir_tvm.open_symbols import OpenSymbol
 from uir_tvm.runtime.modelled import recording
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_symbols import OpenSymbol
+from uir_tvm.sizes.size_space import SizeSpace
 
 from ..device_targets import DEVICE_TARGETS, DeviceTarget, name_of
 

@@ -7,8 +7,8 @@ import json
 import pathlib
 
 from rich.console import Console
-from uir_tvm.cli_print import table_of
-from uir_tvm.cli_tune_progress import Progress
+from uir_tvm.cli.print import table_of
+from uir_tvm.cli.tune_progress import Progress
 from uir_tvm.explain.tuning_summary import Summary
 from uir_tvm.tune.budget import Budget
 from uir_tvm.tune.job import WRONG, Job, Result

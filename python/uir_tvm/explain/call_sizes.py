@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..igraph.size_names import text_of
-from ..saved_sizes import size_text
-from ..symbolic_shapes import Size, in_terms_of, symbols_of, value_of
+from ..sizes.saved_sizes import size_text
+from ..sizes.symbolic_shapes import Size, in_terms_of, symbols_of, value_of
 
 #: A function's own names of dimensions; None of one that is no name.
 Dimensions = Sequence[Sequence[str | int | None]]

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..explain.analytic import PIPES, Estimate, estimate
-from ..explain.sampled_counts import counts_of
 from ..hardware.machine_model import (
     CONTRACT,
     IRREGULAR,
@@ -28,6 +26,8 @@ from ..hardware.machine_model import (
 )
 from ..igraph.iops import WORK
 from ..igraph.nodes import HardwareModel, IGraph
+from .analytic import PIPES, Estimate, estimate
+from .sampled_counts import counts_of
 
 _CATEGORIES = (LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC)
 _LEVELS = ("dram", "sram")

@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 
 from ..library.sized import in_numbers
-from ..saved_sizes import size_text
-from ..symbolic_shapes import Size, Sizes, in_terms_of, symbols_of, value_of
+from ..sizes.saved_sizes import size_text
+from ..sizes.symbolic_shapes import Size, Sizes, in_terms_of, symbols_of, value_of
 from .size_polynomials import product, text_of, total
 
 

@@ -18,7 +18,7 @@ from ..igraph.nodes import HardwareModel, IGraph
 from ..igraph.parser import parse_igraph
 from ..optimize.split import num_phases
 from ..refusal import Attempt
-from ..symbolic_shapes import Size, Sizes, value_of
+from ..sizes.symbolic_shapes import Size, Sizes, value_of
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from ..errors import FrontendError, IGraphError
 from ..igraph.affine import Affine, affine, var
-from ..saved_sizes import size_text
-from ..symbolic_shapes import Size, parsed
+from ..sizes.saved_sizes import size_text
+from ..sizes.symbolic_shapes import Size, parsed
 
 
 def polynomial(size: Size) -> Affine | None:

@@ -12,7 +12,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import WORK
 from ..igraph.nodes import IGraph, IPointer
-from ..symbolic_shapes import Size, in_terms_of
+from ..sizes.symbolic_shapes import Size, in_terms_of
 from ..verify.access import Access, GraphFacts, Step
 from ..verify.region import Region
 from .size_polynomials import polynomial, text_of

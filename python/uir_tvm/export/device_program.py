@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from ..runtime.tensors import TensorSpec
-from ..saved_sizes import size_text
-from ..symbolic_shapes import Size
+from ..sizes.saved_sizes import size_text
+from ..sizes.symbolic_shapes import Size
 from .arena import Arena, Lifetime
 from .open_sizes import OpenSizes
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..symbolic_shapes import Size, in_terms_of
+from ..sizes.symbolic_shapes import Size, in_terms_of
 from .device_program import WORKING, Buffer, KernelStep
 from .open_sizes import OpenSizes
 

@@ -13,7 +13,7 @@ from ..runtime.executable import Executable
 from ..runtime.specialized import SpecializedExecutable
 from ..runtime.stored_programs import StoredProgram
 from ..runtime.tensors import check_inputs, random_inputs
-from ..symbolic_shapes import Sizes, in_terms_of, sizes_text
+from ..sizes.symbolic_shapes import Sizes, in_terms_of, sizes_text
 from .open_sizes import OpenSizes
 from .size_code import condition_code
 

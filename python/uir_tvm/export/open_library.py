@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from ..saved_sizes import size_text
-from ..symbolic_shapes import Size, in_terms_of, symbols_of, value_of
+from ..sizes.saved_sizes import size_text
+from ..sizes.symbolic_shapes import Size, in_terms_of, symbols_of, value_of
 
 #: Positions of operands among the strides of a batch dimension.
 _PLACES = {"a": 0, "b": 1, "out": 2, "residual": 2}

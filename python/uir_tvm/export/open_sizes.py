@@ -13,8 +13,8 @@ import tvm
 from ..errors import ExportError
 from ..explain.call_sizes import sizes_at_call
 from ..igraph.tir_sizes import MOST
-from ..saved_sizes import holds
-from ..symbolic_shapes import Size, Sizes, value_of
+from ..sizes.saved_sizes import holds
+from ..sizes.symbolic_shapes import Size, Sizes, value_of
 
 #: What sizes to check with are tried of, in the order of the usual sizes: comparisons stay as they are.
 _SMALL = (5, 7, 11, 13, 17, 19, 23)
@@ -29,7 +29,7 @@ class OpenSizes:
     names : tuple of str
         In the order in which they are given.
     conditions : tuple of str
-        As `uir_tvm.saved_sizes.holds` reads them: what a run checks before anything else.
+        As `sizes.saved_sizes.holds` reads them: what a run checks before anything else.
     usual : mapping of str to int
         Sizes that meet the conditions of the model.
     """

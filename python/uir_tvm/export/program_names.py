@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from ..symbolic_shapes import Size
+from ..sizes.symbolic_shapes import Size
 from .device_program import HostProgram, KernelStep
 from .files import identifiers
 from .size_code import FUNCTIONS, size_code

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from ..errors import ExportError
-from ..symbolic_shapes import Size
+from ..sizes.symbolic_shapes import Size
 from .arena import ALIGNMENT, ROUND, TAIL
 from .device_program import (
     WEIGHT,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions of open sizes, and conditions on them, as C++ of a project's program.
 
-A size is text as `uir_tvm.symbolic_shapes` reads it (``n*d``, ``(n + 3) // 4``), as an open size is printed
+A size is text as `sizes.symbolic_shapes` reads it (``n*d``, ``(n + 3) // 4``), as an open size is printed
 (``div(n + 3, 4)``), or as an affine expression is (``((n + 3) / 4)``): quotients are rounded down in all of
 them.
 """
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Mapping
 
 from ..errors import ExportError
-from ..symbolic_shapes import Size, parsed
+from ..sizes.symbolic_shapes import Size, parsed
 
 #: What a size calls -> the function of the project's `sizes.h`.
 _FUNCTIONS = {
@@ -62,7 +62,7 @@ def size_code(size: Size, names: Mapping[str, str]) -> str:
 
 
 def condition_code(text: str, names: Mapping[str, str]) -> str:
-    """A condition (`uir_tvm.saved_sizes.holds`) as C++.
+    """A condition (`sizes.saved_sizes.holds`) as C++.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..runtime.model_info import KernelInfo
-from ..saved_sizes import holds
-from ..symbolic_shapes import Size, symbols_of
+from ..sizes.saved_sizes import holds
+from ..sizes.symbolic_shapes import Size, symbols_of
 from .device_program import Buffer, KernelStep, VariantSteps
 from .kernel_call import KernelLaunches
 from .open_sizes import named_values

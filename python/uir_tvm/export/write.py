@@ -19,7 +19,7 @@ from ..kernel_graph.to_relax import WEIGHTS
 from ..runtime.executable import Executable
 from ..runtime.specialized import SpecializedExecutable
 from ..runtime.tensors import check_inputs, random_inputs
-from ..symbolic_shapes import Sizes
+from ..sizes.symbolic_shapes import Sizes
 from ..target import registry
 from ..whole_files import beside, writing
 from .device_program import HostProgram, HostStep, KernelStep, LibraryStep

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..open_arithmetic import agree, broadcast_shapes, is_open
-from ..open_size import AnySize
+from ..sizes.open_arithmetic import agree, broadcast_shapes, is_open
+from ..sizes.open_size import AnySize
 
 Shapes = Sequence[Sequence[AnySize]]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import OpenSizeError, SizeError
-from ..open_size import OpenSize
-from ..saved_sizes import condition_text
-from ..size_condition import Condition
+from ..sizes.open_size import OpenSize
+from ..sizes.saved_sizes import condition_text
+from ..sizes.size_condition import Condition
 
 
 def need_as_many(operator: str, shape: Sequence[Any], axis: int, count: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ..open_arithmetic import is_open
+from ..sizes.open_arithmetic import is_open
 from .relax_view import (
     NUMPY_DTYPES,
     Shape,

@@ -10,9 +10,9 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from ..open_arithmetic import least, most
-from ..open_size import AnySize, OpenSize
-from ..size_space import SizeSpace
+from ..sizes.open_arithmetic import least, most
+from ..sizes.open_size import AnySize, OpenSize
+from ..sizes.size_space import SizeSpace
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     tirx.Add: operator.add,

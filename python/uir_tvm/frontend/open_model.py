@@ -13,9 +13,9 @@ from tvm import relax
 
 from ..errors import DynamicShapeError
 from ..model_state import callers
-from ..open_symbols import LEAST
-from ..size_space import SizeSpace
-from ..symbolic_shapes import OpenSignature, Sizes
+from ..sizes.open_symbols import LEAST
+from ..sizes.size_space import SizeSpace
+from ..sizes.symbolic_shapes import OpenSignature, Sizes
 
 if TYPE_CHECKING:
     from .relax_symbols import OpenKernel
@@ -89,7 +89,7 @@ class SymbolicForm:
     inputs : tuple of str
         The model's names of the module's parameters, where those have others.
     asserted : callable
-        What ``check`` asks, as conditions that `uir_tvm.saved_sizes.holds` reads; OpenSizeError where they
+        What ``check`` asks, as conditions that `sizes.saved_sizes.holds` reads; OpenSizeError where they
         have no text.
     least : int
         Sizes below this mean something else: the model is read for them by themselves.

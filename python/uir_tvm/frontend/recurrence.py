@@ -16,7 +16,7 @@ import tvm
 from tvm import relax
 
 from ..errors import UnsupportedOperatorError
-from ..open_arithmetic import is_open
+from ..sizes.open_arithmetic import is_open
 from .main_rebuilder import MainRebuilder
 from .normalize import replace_main
 from .relax_view import dtype_of, op_name, shape_of

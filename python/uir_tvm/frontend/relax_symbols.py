@@ -17,7 +17,7 @@ from tvm import relax, tirx
 
 from ..bound_kernel import bound_kernel
 from ..errors import FrontendError, OpenSizeError, SizeError, last_line
-from ..symbolic_shapes import (
+from ..sizes.symbolic_shapes import (
     NUMBER,
     NUMBERS,
     TENSOR,
@@ -81,7 +81,7 @@ class SymbolNames:
         Raises
         ------
         FrontendError
-            It is none that `uir_tvm.symbolic_shapes` reads.
+            It is none that `sizes.symbolic_shapes` reads.
         """
         return int(expr) if isinstance(expr, tirx.IntImm) else self._text(expr)
 

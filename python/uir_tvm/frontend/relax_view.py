@@ -10,8 +10,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ..open_size import OpenSize
-from ..size_space import open_sizes
+from ..sizes.open_size import OpenSize
+from ..sizes.size_space import open_sizes
 from ..tensor_view import view_of
 from .open_expressions import open_size_of
 

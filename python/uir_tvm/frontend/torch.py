@@ -34,8 +34,8 @@ from ..errors import (
 )
 from ..model_state import with_state
 from ..one_at_a_time import one_at_a_time
-from ..open_symbols import LEAST, LEAST_OF_MANY
-from ..size_space import SizeSpace, reading_open_sizes
+from ..sizes.open_symbols import LEAST, LEAST_OF_MANY
+from ..sizes.size_space import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes

@@ -23,7 +23,7 @@ from torch.export.graph_signature import ConstantArgument, ExportGraphSignature,
 from torch.utils import _pytree as pytree
 
 from ..errors import SizeError, first_line
-from ..symbolic_shapes import Sizes, sizes_text
+from ..sizes.symbolic_shapes import Sizes, sizes_text
 from .torch_graph import ASSERTIONS, describe, target_name
 
 #: What a value that is no tensor may be.

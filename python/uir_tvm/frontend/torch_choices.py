@@ -14,7 +14,7 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
-from ..size_space import SizeSpace
+from ..sizes.size_space import SizeSpace
 from .element_needs import need_elements
 from .torch_graph import arguments, describe, target_name
 from .torch_known_sizes import known

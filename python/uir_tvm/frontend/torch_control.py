@@ -22,7 +22,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 
 from ..errors import UnsupportedOperatorError, ValueNeededError
-from ..symbolic_shapes import OpenInput, OpenSignature, Sizes
+from ..sizes.symbolic_shapes import OpenInput, OpenSignature, Sizes
 from .open_model import InputShapes, StageRunner, SymbolicForm
 from .torch_graph import ASSERTIONS, target_name
 from .torch_stages import NUMBER, StageProgram, WalkedTensor, WalkStep, replaced, values_in

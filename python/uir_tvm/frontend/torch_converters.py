@@ -16,8 +16,8 @@ from tvm import relax
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ..errors import FrontendError, last_line
-from ..open_arithmetic import is_open, structure
-from ..open_size import OpenSize
+from ..sizes.open_arithmetic import is_open, structure
+from ..sizes.open_size import OpenSize
 from .relax_view import dtype_of, shape_of
 from .torch_affine import AFFINE
 from .torch_convolutions import CONVOLUTIONS

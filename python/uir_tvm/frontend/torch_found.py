@@ -16,8 +16,8 @@ from torch.export import ExportedProgram
 from tvm import tirx
 
 from ..errors import FrontendError, ShapeError
-from ..size_space import SizeSpace
-from ..symbolic_shapes import Range
+from ..sizes.size_space import SizeSpace
+from ..sizes.symbolic_shapes import Range
 from .torch_graph import describe, target_name
 from .torch_opaque import obstacle, opaque, operator_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..errors import OpenSizeError
-from ..symbolic_shapes import Size
+from ..sizes.symbolic_shapes import Size
 
 
 def guard_texts(guards: Callable[..., Any], arguments: Iterable[Any]) -> tuple[str, ...]:

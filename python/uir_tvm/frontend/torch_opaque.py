@@ -14,8 +14,8 @@ from tvm import relax
 
 from ..errors import FrontendError
 from ..opaque_call import FOUND, FUNCTION, NUMBER, dumps
-from ..open_size import expression, expressions
-from ..size_space import open_sizes
+from ..sizes.open_size import expression, expressions
+from ..sizes.size_space import open_sizes
 
 #: Floats of the parts of a complex number.
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}

@@ -11,9 +11,9 @@ import tvm
 from torch import fx
 from tvm import relax
 
-from ..open_arithmetic import is_open
-from ..open_size import AnySize
-from ..size_space import open_sizes
+from ..sizes.open_arithmetic import is_open
+from ..sizes.open_size import AnySize
+from ..sizes.size_space import open_sizes
 from .element_needs import need_as_many
 from .open_expressions import expressions
 from .relax_view import shape_of

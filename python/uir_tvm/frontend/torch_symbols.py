@@ -27,9 +27,9 @@ from torch.export.graph_signature import (
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import FrontendError, OpenSizeError
-from ..saved_sizes import readable
-from ..size_space import SizeSpace
-from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, symbols_of
+from ..sizes.saved_sizes import readable
+from ..sizes.size_space import SizeSpace
+from ..sizes.symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, symbols_of
 from .torch_bound import SYMBOLIC, Binder, broken_assertion, number_of, refused_sizes, with_numbers
 from .torch_found import environment_of, found_nodes, refused
 from .torch_graph import describe, target_name
@@ -51,7 +51,7 @@ _WRITTEN: dict[Any, str] = {
     sympy.Gt: ">",
     sympy.Ge: ">=",
 }
-#: The remainder of PyTorch's that is Python's, as `uir_tvm.symbolic_shapes` has it.
+#: The remainder of PyTorch's that is Python's, as `sizes.symbolic_shapes` has it.
 _REMAINDER = {"PythonMod": "Mod"}
 #: Comparisons of sympy.
 _COMPARED: dict[Any, Callable[[Any, Any], bool]] = {
@@ -259,7 +259,7 @@ class OpenProgram:
         Raises
         ------
         OpenSizeError
-            A condition has no text that `uir_tvm.saved_sizes.holds` reads.
+            A condition has no text that `sizes.saved_sizes.holds` reads.
         """
         found: dict[str, str] = {}
         for node, value in self._assertions():
@@ -277,7 +277,7 @@ class OpenProgram:
         found.setdefault(renamed, describe(node))
 
     def asserted(self) -> tuple[str, ...]:
-        """What `check` asks, as conditions that `uir_tvm.saved_sizes.holds` reads.
+        """What `check` asks, as conditions that `sizes.saved_sizes.holds` reads.
 
         Raises
         ------

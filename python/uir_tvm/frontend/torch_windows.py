@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from tvm import relax
 
-from ..open_arithmetic import is_open
+from ..sizes.open_arithmetic import is_open
 from .open_expressions import expressions
 from .relax_view import dtype_of, shape_of
 from .torch_graph import arguments, each

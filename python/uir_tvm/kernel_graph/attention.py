@@ -11,7 +11,7 @@ import attrs
 from tvm import relax
 
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import is_one, is_open
+from ..sizes.open_arithmetic import is_one, is_open
 from .band import BAND, Band, band_of
 from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float

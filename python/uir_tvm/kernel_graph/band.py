@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 from tvm import te, tirx
 
-from ..open_arithmetic import is_open
+from ..sizes.open_arithmetic import is_open
 from .closed_rows import through
 from .program import Op, View
 

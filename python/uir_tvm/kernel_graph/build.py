@@ -20,7 +20,7 @@ from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FOUND, OpaqueCall
 from ..schedule.hardware_of import model_of_target
 from ..shared_constants import shared_constants
-from ..size_space import SizeSpace, open_sizes, reading_open_sizes
+from ..sizes.size_space import SizeSpace, open_sizes, reading_open_sizes
 from .attention import AttentionDecision, fuse_attention
 from .channels_last import keep_channels_last
 from .choices import APART, asked, pick

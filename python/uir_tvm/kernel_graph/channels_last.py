@@ -16,8 +16,8 @@ from tvm import relax
 
 from ..frontend.relax_view import axes_of
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import is_one, is_open
-from ..open_size import expressions
+from ..sizes.open_arithmetic import is_one, is_open
+from ..sizes.open_size import expressions
 from .library_match import operand
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout, rebase

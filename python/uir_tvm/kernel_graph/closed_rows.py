@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from ..frontend.relax_view import axes_of
-from ..open_arithmetic import is_open
+from ..sizes.open_arithmetic import is_open
 from .patterns import producer, reading_counts
 from .program import Program, Value, View
 from .strided_views import Layout, merge_atoms, rebase

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from ..open_arithmetic import is_found, representative
+from ..sizes.open_arithmetic import is_found, representative
 from ..time_text import time_text
 from .fusion_cost import FEW_ROWS, REPEATED
 from .nodes import FusionDecision

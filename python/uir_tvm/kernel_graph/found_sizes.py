@@ -10,10 +10,10 @@ import tvm
 from tvm import relax
 
 from ..opaque_call import CHECK
-from ..open_size import OpenSize
-from ..saved_sizes import condition_text
-from ..size_space import SizeSpace
-from ..symbolic_shapes import symbols_of
+from ..sizes.open_size import OpenSize
+from ..sizes.saved_sizes import condition_text
+from ..sizes.size_space import SizeSpace
+from ..sizes.symbolic_shapes import symbols_of
 from .nodes import FoundOp, Node, OpaqueOp
 
 
@@ -78,7 +78,7 @@ class FoundChecks:
 
 
 def _held(space: SizeSpace) -> list[str]:
-    """What has to hold of sizes that are found, as `uir_tvm.saved_sizes.holds` reads it."""
+    """What has to hold of sizes that are found, as `sizes.saved_sizes.holds` reads it."""
     texts = [condition_text(each) for each in space.conditions if space.is_found(each.size)]
     for name, symbol in space.found.items():
         texts += [f"{name} >= {symbol.low}"] if symbol.low else []

@@ -14,7 +14,7 @@ from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
-from ..size_space import open_sizes
+from ..sizes.size_space import open_sizes
 from .integer_matmul import is_integer_matmul
 from .integer_products import is_integer_product
 from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of

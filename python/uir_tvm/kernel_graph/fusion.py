@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from ..open_arithmetic import is_found, may_exceed, same
+from ..sizes.open_arithmetic import is_found, may_exceed, same
 from .fit import Fit, Obstacle, priced
 from .fusion_cost import SIBLINGS, FusionCost
 from .kept_state import overwrites

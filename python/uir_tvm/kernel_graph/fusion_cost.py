@@ -26,8 +26,8 @@ from attrs import field, frozen
 
 from ..hardware.machine_model import GraphCounts, MachineModel, figure, rates
 from ..igraph.nodes import HardwareModel
-from ..open_arithmetic import representative
 from ..options import FUSIONS
+from ..sizes.open_arithmetic import representative
 from ..target.registry import machine_of
 from .nodes import FusionDecision, Price
 from .operator_groups import IterationSpace, OperatorGroup

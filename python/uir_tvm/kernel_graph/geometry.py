@@ -8,7 +8,7 @@ from math import prod
 
 from attrs import frozen
 
-from ..open_arithmetic import common_divisor, is_many, is_one, same
+from ..sizes.open_arithmetic import common_divisor, is_many, is_one, same
 from .strided_views import Atom, Layout
 
 # Batch axes with strides of their own that a library takes.

@@ -13,8 +13,8 @@ from tvm import relax
 from ..errors import OpenSizeError
 from ..frontend.relax_view import integer, op_name
 from ..library.library_tables import LibraryTable
-from ..open_size import OpenSize, at
-from ..size_space import SizeSpace, reading_open_sizes
+from ..sizes.open_size import OpenSize, at
+from ..sizes.size_space import SizeSpace, reading_open_sizes
 from .attention import AttentionDecision
 from .from_relax import OUR_CALLS
 from .fusion import Fusion

@@ -11,7 +11,7 @@ import tvm
 
 from ..errors import UnsupportedOperatorError, is_own_fault, last_line
 from ..one_at_a_time import one_at_a_time
-from ..size_space import SizeSpace
+from ..sizes.size_space import SizeSpace
 from .grouped import kernel_in_numbers
 from .legalize import lowering_for
 from .merge import Kernel, interface, merge

@@ -14,7 +14,7 @@ from typing import Any
 from ..library.attention_attrs import AttentionAttrs
 from ..library.attrs import OperandLayout
 from ..library.library_tables import LibraryTable, TiledAttention
-from ..open_arithmetic import is_one, representative
+from ..sizes.open_arithmetic import is_one, representative
 from .attention import ATTENTION, Attention
 from .band import Band
 from .geometry import BATCH_AXES, common_atoms

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..environment import num_threads
 from ..library.library_tables import LibraryTable
-from ..open_arithmetic import broadcast_shapes, representative, same
+from ..sizes.open_arithmetic import broadcast_shapes, representative, same
 from .activation_patterns import PATTERNS, activation_of
 from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry

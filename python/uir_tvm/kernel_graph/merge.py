@@ -17,9 +17,9 @@ from tvm import relax, te, tirx
 from ..bound_kernel import symbols_in
 from ..errors import UnsupportedOperatorError
 from ..frontend.relax_view import integers
-from ..open_arithmetic import is_one, same
-from ..open_size import OpenSize, expression, expressions
-from ..size_space import SizeSpace, open_sizes
+from ..sizes.open_arithmetic import is_one, same
+from ..sizes.open_size import OpenSize, expression, expressions
+from ..sizes.size_space import SizeSpace, open_sizes
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .operator_groups import OperatorGroup, final_hero
 from .program import Op, Value, View

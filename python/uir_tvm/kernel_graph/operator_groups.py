@@ -9,7 +9,7 @@ import attrs
 
 from ..frontend.relax_view import axes_of
 from ..heroes import hero
-from ..open_arithmetic import is_many, structure
+from ..sizes.open_arithmetic import is_many, structure
 from .program import Op, View
 from .strided_views import Layout
 

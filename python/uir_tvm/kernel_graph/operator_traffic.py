@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..open_arithmetic import least, most
+from ..sizes.open_arithmetic import least, most
 from .program import Op, Value
 
 

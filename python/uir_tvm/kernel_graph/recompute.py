@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..open_arithmetic import is_found, representative
+from ..sizes.open_arithmetic import is_found, representative
 from .fusion_cost import RECOMPUTED, KernelWork
 from .operator_groups import OperatorGroup
 from .operator_traffic import reads_of_kernel

@@ -13,7 +13,7 @@ from math import prod
 
 from attrs import field, frozen
 
-from ..open_arithmetic import divides, is_many, is_one, may_exceed, representative, same, structure
+from ..sizes.open_arithmetic import divides, is_many, is_one, may_exceed, representative, same, structure
 
 Atom = tuple[int, int]
 Dim = tuple[Atom, ...]

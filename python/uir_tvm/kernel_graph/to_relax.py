@@ -11,9 +11,9 @@ from ..library.open_attrs import OpenAttrs
 from ..library.sized import FUNCTION as SIZED
 from ..library.sized import sized_texts
 from ..one_at_a_time import one_at_a_time
-from ..open_arithmetic import same
-from ..open_size import expressions
-from ..size_space import SizeSpace
+from ..sizes.open_arithmetic import same
+from ..sizes.open_size import expressions
+from ..sizes.size_space import SizeSpace
 from .build import build
 from .cuda_graph import capture, check
 from .empty_calls import empty_tensor, without_empty_calls

@@ -12,8 +12,8 @@ import tvm
 from tvm import relax
 
 from ..frontend.relax_view import integer
-from ..open_size import expression, expressions
 from ..row_updates import Rows, row_update
+from ..sizes.open_size import expression, expressions
 from .program import Op, Value, View
 from .strided_views import Layout
 

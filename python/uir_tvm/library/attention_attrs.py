@@ -7,7 +7,7 @@ import json
 
 import attrs
 
-from ..open_arithmetic import structure
+from ..sizes.open_arithmetic import structure
 from .open_attrs import OpenAttrs, OperandLayout, not_below, sizes
 
 _SIZE = not_below(0, "correct the shapes")

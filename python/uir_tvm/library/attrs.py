@@ -11,8 +11,8 @@ import attrs
 
 from ..errors import ShapeError
 from ..igraph.space import USUAL
-from ..open_arithmetic import broadcast_shapes, is_many, is_one, structure
-from ..open_size import AnySize
+from ..sizes.open_arithmetic import broadcast_shapes, is_many, is_one, structure
+from ..sizes.open_size import AnySize
 from .open_attrs import OpenAttrs, OperandLayout, contiguous_strides, not_below, sizes
 from .reference import ACTIVATIONS, PARAMETRIC, activation
 

@@ -7,7 +7,7 @@ import json
 
 import attrs
 
-from ..open_arithmetic import structure
+from ..sizes.open_arithmetic import structure
 from .open_attrs import OpenAttrs, not_below
 
 #: The longest sums: of products of a byte without its zero point (9 bits) by a byte, which 32 bits hold.

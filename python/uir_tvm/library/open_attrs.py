@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of library operators whose sizes may be open: expressions of named sizes instead of numbers.
 
-A size is a number or a `uir_tvm.open_size.OpenSize`. The text of such attributes has expressions as strings
+A size is a number or a `sizes.open_size.OpenSize`. The text of such attributes has expressions as strings
 (``"m":"b*s"``); ``uir.library.sized`` (`uir_tvm.library.sized`) puts numbers in their place at the call.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, Self
 import attrs
 
 from ..errors import ShapeError
-from ..open_arithmetic import is_open, representative, structure
-from ..open_size import AnySize, OpenSize, at
+from ..sizes.open_arithmetic import is_open, representative, structure
+from ..sizes.open_size import AnySize, OpenSize, at
 
 
 def sizes(value: Iterable[AnySize]) -> tuple[AnySize, ...]:

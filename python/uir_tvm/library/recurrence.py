@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..open_arithmetic import structure
+from ..sizes.open_arithmetic import structure
 from .open_attrs import OpenAttrs, OperandLayout, not_below
 from .reference import ACTIVATIONS, Array
 

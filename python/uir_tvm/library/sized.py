@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tvm_ffi
 
-from ..symbolic_shapes import Sizes
+from ..sizes.symbolic_shapes import Sizes
 from .open_attrs import OpenAttrs
 
 #: The registered function.

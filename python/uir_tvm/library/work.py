@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from ..symbolic_shapes import Sizes
+from ..sizes.symbolic_shapes import Sizes
 from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from .integer_attrs import IntegerAttrs

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArtifactError, NotCompiledError, SizeError
-from ..saved_sizes import holds
 from ..shared_constants import SharedConstants, sharing
-from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
+from ..sizes.saved_sizes import holds
+from ..sizes.symbolic_shapes import OpenSignature, Sizes, sizes_text
 from .executable import Executable
 from .model_info import ModelInfo
 from .model_stages import AheadOfTime, Paths, StagedCall, start_of
@@ -128,7 +128,7 @@ class AheadOfCalls:
         return tuple(as_stored(each) for each in made)
 
     def asserted(self) -> tuple[str, ...]:
-        """What the model asks of its sizes, as `uir_tvm.saved_sizes.holds` reads it.
+        """What the model asks of its sizes, as `sizes.saved_sizes.holds` reads it.
 
         Raises
         ------

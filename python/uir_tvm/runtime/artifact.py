@@ -32,7 +32,7 @@ from tvm.support.cc import get_cc
 from .._native import REQUIRED
 from ..errors import ArtifactError, last_line
 from ..hardware import instructions
-from ..saved_sizes import from_texts, in_texts
+from ..sizes.saved_sizes import from_texts, in_texts
 from ..state_spec import StateSpec
 from ..target import registry
 from ..whole_files import replacing

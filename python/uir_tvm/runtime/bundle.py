@@ -22,8 +22,8 @@ import tvm
 
 from ..errors import ArtifactError, FrontendError, OpenSizeError, ShapeError
 from ..shared_constants import SharedConstants
+from ..sizes.symbolic_shapes import OpenSignature
 from ..structure import Structure
-from ..symbolic_shapes import OpenSignature
 from . import artifact
 from .artifact_errors import damaged, no_file, unreadable
 from .artifact_member import Member

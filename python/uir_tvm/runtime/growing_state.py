@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from ..errors import ArtifactError, ShapeError, StateError
+from ..sizes.symbolic_shapes import OpenInput
 from ..state_spec import GROWS, StateSpec, rows_of
-from ..symbolic_shapes import OpenInput
 from .model_stages import numbers
 from .specialized import SpecializedExecutable
 

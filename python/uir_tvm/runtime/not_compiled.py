@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import ArtifactError, NotCompiledError
-from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
+from ..sizes.symbolic_shapes import OpenSignature, Sizes, sizes_text
 
 
 def _options(option: str, names: Iterable[str]) -> str:

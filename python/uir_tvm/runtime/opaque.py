@@ -19,8 +19,8 @@ import tvm_ffi
 
 from ..errors import ArtifactError, ShapeError, SizeError
 from ..opaque_call import CHECK, FOUND, FUNCTION, NUMBER, ONNX, decoded, loads
-from ..saved_sizes import holds
-from ..symbolic_shapes import sizes_text
+from ..sizes.saved_sizes import holds
+from ..sizes.symbolic_shapes import sizes_text
 from .kernel_errors import note
 
 

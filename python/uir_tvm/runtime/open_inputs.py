@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature
+from ..sizes.symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature
 from .tensors import TensorSpec, check_inputs
 
 #: Shapes of all inputs of a call, in order; of a number the number.

@@ -21,10 +21,10 @@ from ..igraph.space import Size
 from ..igraph.tir_sizes import MOST, with_sizes
 from ..kernel_graph import Kernel, kernels_at, with_own_sizes
 from ..one_at_a_time import one_at_a_time
-from ..open_arithmetic import divisor_of
-from ..open_size import AnySize, OpenSize, at
 from ..options import CompileOptions
-from ..size_space import SizeSpace
+from ..sizes.open_arithmetic import divisor_of
+from ..sizes.open_size import AnySize, OpenSize, at
+from ..sizes.size_space import SizeSpace
 from .kernels_by_sizes import enter
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import tvm
 
 from .. import kernel_graph
 from ..options import CompileOptions
-from ..size_space import SizeSpace
+from ..sizes.size_space import SizeSpace
 from ..target import registry
 from .open_kernels import OpenKernels
 from .symbolic_programs import OpenGraph, SymbolicPrograms

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 import tvm_ffi
 
-from ..saved_sizes import number
-from ..symbolic_shapes import Sizes
+from ..sizes.saved_sizes import number
+from ..sizes.symbolic_shapes import Sizes
 from .direct_call import direct_of
 from .executable import Executable
 from .kernel_errors import failing

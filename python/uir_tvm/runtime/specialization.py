@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from ..symbolic_shapes import Sizes, sizes_text
+from ..sizes.symbolic_shapes import Sizes, sizes_text
 from .executable import Executable
 
 

@@ -21,8 +21,8 @@ from ..garbage import searched_at_the_end
 from ..igraph.nodes import HardwareModel
 from ..opaque_call import ONNX
 from ..shared_constants import SharedConstants, sharing
+from ..sizes.symbolic_shapes import OpenSignature, symbols_of
 from ..structure import Structure
-from ..symbolic_shapes import OpenSignature, symbols_of
 from ..target import registry
 from .ahead_of_calls import AheadOfCalls
 from .executable import Executable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..errors import FrontendError, NotCompiledError, SizeError
-from ..saved_sizes import condition_text, holds, readable
-from ..symbolic_shapes import OpenSignature, Sizes, sizes_text
+from ..sizes.saved_sizes import condition_text, holds, readable
+from ..sizes.symbolic_shapes import OpenSignature, Sizes, sizes_text
 from .executable import Executable
 from .model_info import conditions_of
 from .sized_executable import HeldMemory, SizedExecutable
@@ -31,7 +31,7 @@ class StoredProgram:
     symbols : tuple of str
         In the order in which its code takes them.
     conditions : tuple of str
-        As `uir_tvm.saved_sizes.holds` reads them, ranges first.
+        As `sizes.saved_sizes.holds` reads them, ranges first.
     usual : mapping of str to int
         Sizes that meet them.
     inputs, outputs : tuple of str
@@ -143,7 +143,7 @@ class StoredPrograms:
     ----------
     signature : OpenSignature
     asserted : sequence of str
-        What the model asks of its sizes, as `uir_tvm.saved_sizes.holds` reads it.
+        What the model asks of its sizes, as `sizes.saved_sizes.holds` reads it.
     programs : sequence of StoredProgram
     """
 

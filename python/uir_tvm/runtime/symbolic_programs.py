@@ -11,12 +11,12 @@ import attrs
 import tvm
 
 from ..errors import OpenSizeError, ShapeError, SizeError, UirError, last_line
-from ..open_symbols import LEAST_OF_MANY, symbols_for
-from ..saved_sizes import condition_text
-from ..size_condition import Condition, settled
-from ..size_space import SizeSpace
+from ..sizes.open_symbols import LEAST_OF_MANY, symbols_for
+from ..sizes.saved_sizes import condition_text
+from ..sizes.size_condition import Condition, settled
+from ..sizes.size_space import SizeSpace
+from ..sizes.symbolic_shapes import Sizes
 from ..structure import STRUCTURE
-from ..symbolic_shapes import Sizes
 from .sized_executable import HeldMemory
 
 if TYPE_CHECKING:

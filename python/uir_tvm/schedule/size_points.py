@@ -14,7 +14,7 @@ import attrs
 
 from ..errors import TuneError
 from ..igraph.space import Size
-from ..symbolic_shapes import sizes_text
+from ..sizes.symbolic_shapes import sizes_text
 
 #: Where users give sizes, and how they write them.
 WHERE, EXAMPLE = "sizes, --sizes", "write it as n=8,s=128:0.3, a number for each symbol and a weight"

@@ -13,8 +13,8 @@ from tvm import relax, tirx
 from uir_tvm.frontend.normalize import normalize
 from uir_tvm.frontend.relax_view import op_name
 from uir_tvm.kernel_graph import assemble, group
-from uir_tvm.open_symbols import symbols_for
-from uir_tvm.size_space import SizeSpace, reading_open_sizes
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_space import SizeSpace, reading_open_sizes
 
 from tests.kernel_graph.programs import arguments, assert_close, module, run, run_graph
 

@@ -24,8 +24,8 @@ from uir_tvm.library.integer_matmul_attrs import IntegerMatmulAttrs
 from uir_tvm.library.library_tables import library_of
 from uir_tvm.library.sized import FUNCTION as SIZED
 from uir_tvm.library.sized import sized_texts
-from uir_tvm.open_symbols import OpenSymbol
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_symbols import OpenSymbol
+from uir_tvm.sizes.size_space import SizeSpace
 from uir_tvm.target.cuda import library as cuda
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import ShapeError, SizeError
-from ...open_size import OpenSize
+from ...sizes.open_size import OpenSize
 from .known import Known, VersionedNode
 from .windows import CORRECTED
 

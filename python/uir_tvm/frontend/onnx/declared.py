@@ -10,7 +10,7 @@ import onnx
 from tvm import relax
 
 from ...errors import FrontendError, ShapeError
-from ...open_arithmetic import is_found
+from ...sizes.open_arithmetic import is_found
 from ..relax_view import dtype_of, shape_of
 from .input_shapes import graph_inputs
 from .known import element_name

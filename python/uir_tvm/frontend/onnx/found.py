@@ -17,8 +17,8 @@ import tvm
 from tvm import relax, tirx
 
 from ...opaque_call import FOUND, ONNX, dumps
-from ...open_size import OpenSize, expressions
-from ...size_space import SizeSpace
+from ...sizes.open_size import OpenSize, expressions
+from ...sizes.size_space import SizeSpace
 from ..open_model import HostFunction
 from .host_operators import HOST, RAGGED, by_standard
 from .known import Known, VersionedNode, attributes_of, element_name

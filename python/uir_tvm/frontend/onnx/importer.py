@@ -14,7 +14,7 @@ import tvm
 
 from ...errors import DynamicShapeError, ValueNeededError
 from ...one_at_a_time import one_at_a_time
-from ...symbolic_shapes import Sizes, symbols_of
+from ...sizes.symbolic_shapes import Sizes, symbols_of
 from ..normalize import normalize
 from ..open_model import InputShapes, StageRunner, SymbolicForm
 from .declared import check_results, checked_values

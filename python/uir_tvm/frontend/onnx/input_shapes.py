@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from ...errors import DynamicShapeError, ShapeError, UnsupportedOperatorError
-from ...size_space import PARTS
-from ...symbolic_shapes import FUNCTIONS, OpenInput, OpenSignature, Size
+from ...sizes.size_space import PARTS
+from ...sizes.symbolic_shapes import FUNCTIONS, OpenInput, OpenSignature, Size
 from .known import element_name
 
 #: What exporters write for a size that they do not know: two of them need not be equal.

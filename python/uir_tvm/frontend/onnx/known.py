@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper, shape_inference
 
-from ...open_size import AnySize, OpenSize
+from ...sizes.open_size import AnySize, OpenSize
 
 #: Constants of more bytes are not shown to shape inference, which needs only their types.
 SHOWN_BYTES = 1 << 14

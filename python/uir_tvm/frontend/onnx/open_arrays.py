@@ -16,8 +16,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ...open_arithmetic import least, most, quotient
-from ...open_size import AnySize
+from ...sizes.open_arithmetic import least, most, quotient
+from ...sizes.open_size import AnySize
 from .constants import by_reference, evaluate
 from .known import Known, VersionedNode, attributes_of, is_open, of_sizes
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ...open_arithmetic import broadcast_shapes, is_open
-from ...open_size import AnySize
+from ...sizes.open_arithmetic import broadcast_shapes, is_open
+from ...sizes.open_size import AnySize
 from ..agreeing_sizes import ask_elementwise, ask_joined, ask_product
 from .known import Known, VersionedNode, attributes_of
 

@@ -19,8 +19,8 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from ...errors import OpenSizeError
-from ...open_arithmetic import is_open
-from ...open_size import AnySize
+from ...sizes.open_arithmetic import is_open
+from ...sizes.open_size import AnySize
 from ..recurrence import LONGEST
 from .converters.recurrence import DOMAIN, OPERATOR
 from .known import VersionedNode, attributes_of, of_sizes

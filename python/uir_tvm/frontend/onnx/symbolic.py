@@ -16,9 +16,9 @@ import tvm
 from tvm import tirx
 
 from ...one_at_a_time import one_at_a_time
-from ...open_size import OpenSize
-from ...size_space import SizeSpace, reading_open_sizes
-from ...symbolic_shapes import OpenSignature
+from ...sizes.open_size import OpenSize
+from ...sizes.size_space import SizeSpace, reading_open_sizes
+from ...sizes.symbolic_shapes import OpenSignature
 from ..normalize import normalize
 from ..relax_view import dtype_of, shape_of
 from .declared import check_results, checked_values

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ...open_size import OpenSize
+from ...sizes.open_size import OpenSize
 from .known import Known, VersionedNode
 
 #: Nodes in place of one, and constants by name.

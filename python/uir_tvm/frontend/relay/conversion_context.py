@@ -12,9 +12,9 @@ import tvm
 from tvm import relax
 
 from ...errors import FrontendError, ShapeError
-from ...open_arithmetic import is_open
-from ...open_size import AnySize, OpenSize
-from ...size_space import open_sizes
+from ...sizes.open_arithmetic import is_open
+from ...sizes.open_size import AnySize, OpenSize
+from ...sizes.size_space import open_sizes
 from ..agreeing_sizes import BROADCASTING, ask_elementwise, ask_joined, ask_product
 from ..fold import fold
 from ..open_expressions import expressions

@@ -16,9 +16,9 @@ from tvm import relax, tirx
 from ...errors import FrontendError, ShapeError, UirError, UnsupportedOperatorError
 from ...function_scope import function_scope
 from ...one_at_a_time import one_at_a_time
-from ...open_size import AnySize, OpenSize
-from ...size_space import SizeSpace, reading_open_sizes
-from ...symbolic_shapes import OpenInput, OpenSignature
+from ...sizes.open_size import AnySize, OpenSize
+from ...sizes.size_space import SizeSpace, reading_open_sizes
+from ...sizes.symbolic_shapes import OpenInput, OpenSignature
 from ..normalize import normalize
 from ..open_expressions import expressions
 from ..open_model import BoundAtOnce, SymbolicForm, has_open_sizes

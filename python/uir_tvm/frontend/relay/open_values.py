@@ -15,8 +15,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import is_open, least, most, quotient
-from ...open_size import OpenSize
+from ...sizes.open_arithmetic import is_open, least, most, quotient
+from ...sizes.open_size import OpenSize
 from ..fold import MEANINGS, Meaning
 from ..relax_view import address_of, array_of, dtype_of, integers, is_constant, op_name, shape_of
 

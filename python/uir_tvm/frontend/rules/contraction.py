@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import same
+from ...sizes.open_arithmetic import same
 from ..relax_view import (
     NUMPY_DTYPES,
     array_of,

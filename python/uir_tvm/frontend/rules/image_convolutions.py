@@ -14,7 +14,7 @@ import attrs
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import is_open, same
+from ...sizes.open_arithmetic import is_open, same
 from ..relax_view import Shape, dtype_of, shape_of
 from .rewriter import Rewriter
 

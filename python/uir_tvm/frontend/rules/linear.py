@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 import tvm
 
-from ...open_arithmetic import same
-from ...open_size import AnySize, OpenSize
+from ...sizes.open_arithmetic import same
+from ...sizes.open_size import AnySize, OpenSize
 from ..relax_view import array_of, dtype_of, integers, is_constant, op_name, permutation_of, shape_of, size_of
 from .rewriter import Rewriter
 

@@ -9,8 +9,8 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import same
-from ...open_size import AnySize
+from ...sizes.open_arithmetic import same
+from ...sizes.open_size import AnySize
 from ..relax_view import dtype_of, op_name, shape_of, uniform_of
 from .linear import Linear, combined, linear, of_call
 from .rewriter import Rewriter

@@ -9,7 +9,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from ...open_arithmetic import same
+from ...sizes.open_arithmetic import same
 from ..fold import fold
 from ..relax_view import Shape, address_of, integers, is_constant, op_name, shape_of, size_of
 from .empty import empty_value, without_empty

@@ -7,8 +7,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...open_arithmetic import divides, is_one, is_open, structure
-from ...open_arithmetic import same as same_size
+from ...sizes.open_arithmetic import divides, is_one, is_open, structure
+from ...sizes.open_arithmetic import same as same_size
 from ..fold import fold
 from ..relax_view import (
     ELEMENT_LIMIT,

@@ -20,7 +20,7 @@ from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
 from ...library.integer_matmul_attrs import IntegerMatmulAttrs
 from ...library.sized import in_numbers
-from ...symbolic_shapes import Size
+from ...sizes.symbolic_shapes import Size
 from . import project_names
 from .aclnn import Operand, convolution, products
 from .toolkit import CANN

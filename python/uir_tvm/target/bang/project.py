@@ -21,7 +21,7 @@ from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
 from ...library.sized import in_numbers
-from ...symbolic_shapes import Size
+from ...sizes.symbolic_shapes import Size
 from . import project_names
 from .toolkit import CNCC
 

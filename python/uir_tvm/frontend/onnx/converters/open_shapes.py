@@ -10,8 +10,8 @@ from onnx import numpy_helper
 from tvm import relax
 
 from ....errors import ShapeError
-from ....open_arithmetic import is_found, is_open, least, may_exceed, most
-from ....open_size import AnySize, OpenSize
+from ....sizes.open_arithmetic import is_found, is_open, least, may_exceed, most
+from ....sizes.open_size import AnySize, OpenSize
 from ...open_expressions import expressions
 from ...relax_view import shape_of
 from ...rules.empty import reshape

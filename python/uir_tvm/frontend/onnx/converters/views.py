@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ....open_arithmetic import is_open
+from ....sizes.open_arithmetic import is_open
 from ...open_expressions import expressions
 from ...relax_view import shape_of
 from .node import OnnxNode, number

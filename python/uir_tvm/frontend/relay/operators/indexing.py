@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 from tvm import relax, topi
 
-from ....open_arithmetic import least
+from ....sizes.open_arithmetic import least
 from ...relax_view import dtype_of
 from ..conversion_context import ConversionContext, Value
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ....open_arithmetic import is_open, least, most
-from ....open_size import AnySize, OpenSize
+from ....sizes.open_arithmetic import is_open, least, most
+from ....sizes.open_size import AnySize, OpenSize
 from ...open_expressions import expressions
 from ...relax_view import dtype_of
 from ..conversion_context import ConversionContext, Value

@@ -12,10 +12,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tvm import relax, tirx
 from uir_tvm.errors import OpenSizeError
-from uir_tvm.open_arithmetic import broadcast_shapes, common_divisor, divides, least, most, representative
-from uir_tvm.open_size import OpenSize, at
-from uir_tvm.open_symbols import OpenSymbol, symbols_for
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_arithmetic import (
+    broadcast_shapes,
+    common_divisor,
+    divides,
+    least,
+    most,
+    representative,
+)
+from uir_tvm.sizes.open_size import OpenSize, at
+from uir_tvm.sizes.open_symbols import OpenSymbol, symbols_for
+from uir_tvm.sizes.size_space import SizeSpace
 
 OPERATIONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.add,

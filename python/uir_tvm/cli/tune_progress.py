@@ -11,12 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from .explain.tuning_summary import SiteResult
-from .time_text import duration, time_text
-from .tune.job import WRONG, Result
-from .tune.journal import Confirmation
-from .tune.session import Session, Watcher
-from .tune.task_record import TaskRecord, total_seconds
+from ..explain.tuning_summary import SiteResult
+from ..time_text import duration, time_text
+from ..tune.job import WRONG, Result
+from ..tune.journal import Confirmation
+from ..tune.session import Session, Watcher
+from ..tune.task_record import TaskRecord, total_seconds
 
 #: Renewals of the table in a second.
 RATE = 4

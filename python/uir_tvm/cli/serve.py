@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, Command, global_options
-from .cli_model import LOADING, answering, loaded_model, memory_text, with_options
-from .errors import MissingPackageError
+from ..errors import MissingPackageError
+from .base import ERRORS, Command, global_options
+from .model import LOADING, answering, loaded_model, memory_text, with_options
 
 #: Where neither a request nor the command says one: OpenAI's.
 TEMPERATURE = 1.0
@@ -49,7 +49,7 @@ def serve_command(
             limit=str(error),
             remedy="pip install 'uir_tvm[serve]'",
         ) from error
-    from .llm.chat_server import chat_server
+    from ..llm.chat_server import chat_server
 
     made, _ = loaded_model(model, given)
     app = chat_server(made, name or model.stem, defaults=given, system=system)

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from uir_tvm.open_symbols import symbols_for
-from uir_tvm.size_condition import Condition, is_equation, settled
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_condition import Condition, is_equation, settled
+from uir_tvm.sizes.size_space import SizeSpace
 
 RANGES = dict.fromkeys("abcd", (0, None))
 SPACE = SizeSpace(symbols_for(RANGES, {name: name for name in RANGES}))

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import click
 
-from .cli_base import OUT, Commands, emit, global_options, wide
-from .cli_print import table_of
-from .errors import DatabaseError
-from .time_text import time_text
+from ..errors import DatabaseError
+from ..time_text import time_text
+from .base import OUT, Commands, emit, global_options, wide
+from .print import table_of
 
 #: Options and arguments that several commands share.
 DATABASE = click.argument("database", type=click.Path(path_type=pathlib.Path))
@@ -37,7 +37,7 @@ def database_commands() -> None:
 
 
 def _existing(path: pathlib.Path) -> Any:
-    from .tune import ScheduleDatabase
+    from ..tune import ScheduleDatabase
 
     return ScheduleDatabase.existing(path)
 
@@ -53,7 +53,7 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
 
     Then the sites of kernel graphs (how products run, and what shares a kernel), with what each takes.
     """
-    from .explain.tuning_summary import size_times
+    from ..explain.tuning_summary import size_times
 
     found = _existing(database)
     rows, sites = _kernels(found), _sites(found)
@@ -92,7 +92,7 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
 
 def _sites(database: Any) -> list[dict[str, Any]]:
     """A row for each site of kernel graphs that was measured."""
-    from .tune.database import stale
+    from ..tune.database import stale
 
     rows = []
     for key, site in database.sites():
@@ -115,7 +115,7 @@ def _sites(database: Any) -> list[dict[str, Any]]:
 
 def _kernels(database: Any) -> list[dict[str, Any]]:
     """A row for each kernel of each key."""
-    from .tune.database import stale
+    from ..tune.database import stale
 
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     why: dict[str, str] = {}
@@ -193,8 +193,8 @@ def export_command(
     ctx: click.Context, database: pathlib.Path, out: pathlib.Path, keep: int | None, everything: bool
 ) -> None:
     """Copy the best schedules of DATABASE into a new one, OUT."""
-    from .tune import ScheduleDatabase
-    from .tune.database import stale
+    from ..tune import ScheduleDatabase
+    from ..tune.database import stale
 
     source = _existing(database)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -218,7 +218,7 @@ def merge_command(
     ctx: click.Context, database: pathlib.Path, others: tuple[pathlib.Path, ...], keep: int | None
 ) -> None:
     """Add the schedules of OTHERS to DATABASE, which is made if need be; what it has already stays once."""
-    from .tune import ScheduleDatabase
+    from ..tune import ScheduleDatabase
 
     into = ScheduleDatabase(database)
     sources = [_existing(path) for path in others]

@@ -12,12 +12,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .cli_base import ERRORS, OUT, emit
+from .base import ERRORS, OUT, emit
 
 if TYPE_CHECKING:
-    from .explain import Explanation
-    from .igraph.nodes import HardwareModel
-    from .runtime.modelled import Times
+    from ..explain import Explanation
+    from ..igraph.nodes import HardwareModel
+    from ..runtime.modelled import Times
 
 
 class compile_progress:
@@ -111,7 +111,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def state_line(row: Mapping[str, Any]) -> str:
     """A tensor of a model's state, as a report has it, in one line."""
-    from .state_spec import StateSpec
+    from ..state_spec import StateSpec
 
     return str(StateSpec(**row))
 
@@ -162,7 +162,7 @@ def print_specialized(report: dict[str, Any]) -> None:
 
 def print_times(times: Times, hw: HardwareModel, timeline: pathlib.Path | None = None) -> None:
     """Modelled times: of all, and of every kernel; and what of the hardware is only assumed."""
-    from .hardware import assumed_figures
+    from ..hardware import assumed_figures
 
     OUT.print(table_of(times.table()))
     text = f"{times.seconds * 1e6:.1f} us modelled, not measured, for {len(times.launches)} launches"
@@ -177,6 +177,6 @@ def print_times(times: Times, hw: HardwareModel, timeline: pathlib.Path | None =
 
 def emit_explanation(ctx: click.Context, explanation: Explanation) -> None:
     """An explanation: JSON for machines, else its text, which no terminal's width wraps."""
-    from .explain import render
+    from ..explain import render
 
     emit(ctx, explanation.to_json(), lambda: click.echo(render(explanation)))

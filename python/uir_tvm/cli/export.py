@@ -7,7 +7,7 @@ import pathlib
 
 import click
 
-from .cli_base import OUT, Command, chosen, emit, global_options, size_option
+from .base import OUT, Command, chosen, emit, global_options, size_option
 
 
 @click.command("export", cls=Command)
@@ -54,9 +54,9 @@ def export_command(
 
     The project of a file for all sizes takes them when it runs (build/model --size n=37 ...).
     """
-    from .cli_run import load_array
-    from .export.write import write_project
-    from .runtime import load
+    from ..export.write import write_project
+    from ..runtime import load
+    from .run_model import load_array
 
     if inputs and not check:
         raise click.UsageError("--input and --no-check exclude each other.")

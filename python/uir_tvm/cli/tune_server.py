@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Command, emit, global_options
-from .network_address import Address
+from ..network_address import Address
+from .base import OUT, Command, emit, global_options
 
 
 class ServerAddress(click.ParamType):
@@ -62,7 +62,7 @@ def tune_server_command(ctx: click.Context, key: str, host: str, port: int, work
     Whoever knows the key can run code on this machine. What is said after that is neither hidden nor signed:
     keep servers in a network that you trust.
     """
-    from .tune.server import MeasuringServer
+    from ..tune.server import MeasuringServer
 
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda *_: sys.exit(0))

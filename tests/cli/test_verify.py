@@ -9,7 +9,7 @@ import pathlib
 from click.testing import CliRunner, Result
 from uir_tvm.cli import main
 
-FAILURES = pathlib.Path(__file__).parent / "verify" / "failures"
+FAILURES = pathlib.Path(__file__).parents[1] / "verify" / "failures"
 
 
 def uir(*args: object) -> Result:

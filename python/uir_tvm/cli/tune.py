@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .cli_base import (
+from ..network_address import Address
+from ..options import DEFAULT_TARGET, DEVICES
+from .base import (
     ERRORS,
     OUT,
     Command,
@@ -24,13 +26,11 @@ from .cli_base import (
     state_of,
     wide,
 )
-from .cli_print import table_of
-from .cli_tune_server import ServerAddress
-from .network_address import Address
-from .options import DEFAULT_TARGET, DEVICES
+from .print import table_of
+from .tune_server import ServerAddress
 
 if TYPE_CHECKING:
-    from .tune.batch import Batch
+    from ..tune.batch import Batch
 
 
 #: Where proc(5) has the time of a process's start, behind its name in parentheses.
@@ -140,8 +140,8 @@ def tune_command(
     Ctrl-C ends with a summary (exit code 130), a second one at once; whatever ends it, even a power failure,
     costs only what was being measured, and the same command goes on.
     """
-    from .cli_tune_progress import Progress
-    from .tune import offline, tune_model
+    from ..tune import offline, tune_model
+    from .tune_progress import Progress
 
     folder = _database(database)
     _check(rpc, key, export_batch, import_results)
@@ -198,7 +198,7 @@ def _born() -> float:
 
 
 def _database(given: pathlib.Path | None) -> pathlib.Path:
-    from .options import CompileOptions
+    from ..options import CompileOptions
 
     folder = given or CompileOptions().database
     if folder is None:
@@ -222,7 +222,7 @@ def _measurer(rpc: tuple[Address, ...], key: str | None) -> Iterator[Any]:
     if key is None:
         yield None
         return
-    from .tune.rpc import RpcMeasurer
+    from ..tune.rpc import RpcMeasurer
 
     measurer = RpcMeasurer(rpc, key)
     try:

@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from uir_tvm import compile as uir_compile
 from uir_tvm.cli import main
 
-from .kernel_graph.programs import constant, module
+from ..kernel_graph.programs import constant, module
 
 op = relax.op
 

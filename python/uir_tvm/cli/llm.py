@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, Command, emit, global_options, state_of
-from .cli_model import LOADING, answering, loaded_model, memory_text, peak_bytes, with_options
+from .base import ERRORS, Command, emit, global_options, state_of
+from .model import LOADING, answering, loaded_model, memory_text, peak_bytes, with_options
 
 
 @click.command("generate", cls=Command)

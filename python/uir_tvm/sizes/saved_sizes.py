@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .errors import FrontendError
+from ..errors import FrontendError
 from .open_size import OpenSize
 from .size_condition import Condition
 from .symbolic_shapes import Sizes, parsed, symbols_of, value_at, value_of
@@ -31,7 +31,7 @@ _CALLED: dict[str, Callable[[int, int], bool]] = {
     "Gt": operator.gt,
     "Ge": operator.ge,
 }
-#: Quotients and remainders, as conditions have them and as `uir_tvm.symbolic_shapes` reads them.
+#: Quotients and remainders, as conditions have them and as `sizes.symbolic_shapes` reads them.
 _PARTS = {"div(": "FloorDiv(", "mod(": "Mod("}
 #: The one key of a mapping that stands for an open size in JSON.
 _KEY = "size"
@@ -62,7 +62,7 @@ def _said(text: str) -> str:
 
 
 def size_text(size: OpenSize | SizeText | int | str) -> str:
-    """A size as `uir_tvm.symbolic_shapes.value_of` reads it."""
+    """A size as `sizes.symbolic_shapes.value_of` reads it."""
     return _said(str(size))
 
 
@@ -106,7 +106,7 @@ def holds(text: str, sizes: Sizes) -> bool:
     Parameters
     ----------
     text : str
-        Comparisons of sizes (`uir_tvm.symbolic_shapes`), joined by ``and``, ``or``, ``not``, or as sympy
+        Comparisons of sizes (`sizes.symbolic_shapes`), joined by ``and``, ``or``, ``not``, or as sympy
         writes them: ``Eq(n, 4)``, ``(n > 2) & (m > 2)``.
     sizes : mapping of str to int
 

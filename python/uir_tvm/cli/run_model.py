@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Command, chosen, emit, global_options, size_option
-from .cli_print import print_times, table_of
+from .base import OUT, Command, chosen, emit, global_options, size_option
+from .print import print_times, table_of
 
 
 @click.command("run", cls=Command)
@@ -64,10 +64,10 @@ def run_command(
     """
     import numpy as np
 
-    from .hardware import assumed_figures
-    from .runtime import load
-    from .runtime.modelled import recording
-    from .runtime.tensors import random_inputs
+    from ..hardware import assumed_figures
+    from ..runtime import load
+    from ..runtime.modelled import recording
+    from ..runtime.tensors import random_inputs
 
     if inputs and use_random:
         raise click.UsageError("--input and --random exclude each other.")
@@ -117,7 +117,7 @@ def load_array(path: pathlib.Path) -> Any:
     """The array of an .npy file."""
     import numpy as np
 
-    from .errors import ShapeError
+    from ..errors import ShapeError
 
     try:
         return np.load(path, allow_pickle=False)
@@ -131,8 +131,8 @@ def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
     """Write an .npz file, whole or not at all; returns its path, which NumPy completes with the suffix."""
     import numpy as np
 
-    from .errors import ArtifactError
-    from .whole_files import replacing
+    from ..errors import ArtifactError
+    from ..whole_files import replacing
 
     path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
     with replacing(path, ArtifactError) as partial, partial.open("wb") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.errors import FrontendError, ShapeError, SizeError
-from uir_tvm.symbolic_shapes import NUMBER, OpenInput, OpenSignature, value_of
+from uir_tvm.sizes.symbolic_shapes import NUMBER, OpenInput, OpenSignature, value_of
 
 SIGNATURE = OpenSignature(
     [

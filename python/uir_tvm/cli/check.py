@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from .cli_base import (
+from ..errors import UnsupportedOperatorError
+from ..options import DEFAULT_TARGET
+from .base import (
     ERRORS,
     OUT,
     Command,
@@ -25,9 +27,7 @@ from .cli_base import (
     value_option,
     values_of,
 )
-from .cli_print import state_line, table_of
-from .errors import UnsupportedOperatorError
-from .options import DEFAULT_TARGET
+from .print import state_line, table_of
 
 
 @click.command("check", cls=Command)
@@ -68,7 +68,7 @@ def check_command(
     uir check program.pt2 --target uir-ascend --json
     uir check model.onnx --size batch=8
     """
-    from .support import supports
+    from ..support import supports
 
     found = supports(
         model,

@@ -12,15 +12,15 @@ import click
 from rich.console import Console
 from rich.logging import RichHandler
 
-from . import _native
-from .errors import SizeError, UirError
-from .options import TOOLKITS
-from .symbolic_shapes import OpenSignature
+from .. import _native
+from ..errors import SizeError, UirError
+from ..options import TOOLKITS
+from ..sizes.symbolic_shapes import OpenSignature
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from .runtime import Executable
+    from ..runtime import Executable
 
 ERRORS = Console(stderr=True)
 OUT = Console()

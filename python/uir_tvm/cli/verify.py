@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, OUT, Command, emit, global_options
-from .errors import ArtifactError, IGraphError, VerifyError
+from ..errors import ArtifactError, IGraphError, VerifyError
+from .base import ERRORS, OUT, Command, emit, global_options
 
 
 @click.command("verify", cls=Command)
@@ -52,8 +52,8 @@ def faults_of(path: pathlib.Path) -> list[VerifyError]:
     ParseError
         It is no iGraph.
     """
-    from .igraph.parser import parse_igraph
-    from .verify import check
+    from ..igraph.parser import parse_igraph
+    from ..verify import check
 
     try:
         text = path.read_text()

@@ -15,8 +15,8 @@ from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase
 from uir_tvm.tune.spaces import design_spaces
 
-from .tune.kernels import kernel, scheduled
-from .tune.open_models import open_kernel
+from ..tune.kernels import kernel, scheduled
+from ..tune.open_models import open_kernel
 
 
 @pytest.fixture

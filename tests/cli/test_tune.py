@@ -18,9 +18,9 @@ from uir_tvm.tune import ScheduleDatabase, key_of
 from uir_tvm.tune.measure import LocalMeasurer
 from uir_tvm.tune.server import MeasuringServer
 
-from . import tiny
-from .kernel_graph.programs import constant, module
-from .tune.open_models import InProcess, rows_module
+from .. import tiny
+from ..kernel_graph.programs import constant, module
+from ..tune.open_models import InProcess, rows_module
 
 HOST = "127.0.0.1"
 

@@ -10,7 +10,17 @@ from typing import Any
 
 import click
 
-from .cli_base import (
+from ..errors import CodegenError, ValueNeededError
+from ..options import (
+    ACTIVATIONS,
+    CONVOLUTIONS,
+    DEFAULT_TARGET,
+    DEVICES,
+    EQUIVALENCE,
+    KERNEL_CACHES,
+    PRECISIONS,
+)
+from .base import (
     OUT,
     Commands,
     chosen,
@@ -28,11 +38,11 @@ from .cli_base import (
     value_option,
     values_of,
 )
-from .cli_check import check_command
-from .cli_database import database_commands
-from .cli_export import export_command
-from .cli_llm import chat_command, generate_command
-from .cli_print import (
+from .check import check_command
+from .db import database_commands
+from .export import export_command
+from .llm import chat_command, generate_command
+from .print import (
     compile_progress,
     emit_explanation,
     print_report,
@@ -40,21 +50,11 @@ from .cli_print import (
     print_times,
     table_of,
 )
-from .cli_run import run_command
-from .cli_serve import serve_command
-from .cli_tune import tune_command
-from .cli_tune_server import tune_server_command
-from .cli_verify import verify_command
-from .errors import CodegenError, ValueNeededError
-from .options import (
-    ACTIVATIONS,
-    CONVOLUTIONS,
-    DEFAULT_TARGET,
-    DEVICES,
-    EQUIVALENCE,
-    KERNEL_CACHES,
-    PRECISIONS,
-)
+from .run_model import run_command
+from .serve import serve_command
+from .tune import tune_command
+from .tune_server import tune_server_command
+from .verify import verify_command
 
 __all__ = ["compile_progress", "main"]
 
@@ -239,10 +239,10 @@ def compile_command(
       uir compile model.onnx --specialize batch=1 --specialize batch=128
                                                     for both; `uir run` picks by its inputs
     """
-    from . import api
-    from .options import CompileOptions
-    from .runtime import SpecializedExecutable
-    from .runtime.artifact import check_destination
+    from .. import api
+    from ..options import CompileOptions
+    from ..runtime import SpecializedExecutable
+    from ..runtime.artifact import check_destination
 
     destination = output or model.with_suffix(".uir")
     check_destination(destination)
@@ -284,7 +284,7 @@ def compile_command(
     is_open = isinstance(exe, SpecializedExecutable)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}
     if precision != PRECISIONS[0] and not is_open:
-        from .narrow_error import precision_error
+        from ..narrow_error import precision_error
 
         found = precision_error(model, precision, **how)
         report["precision_error"] = {each.output: f"{each.relative:.1e} of the largest" for each in found}
@@ -335,7 +335,7 @@ def inspect(
     uir inspect KERNEL.igraph --explain                   the same of one dumped kernel
     uir inspect model.uir --modelled                      time on the device, as its host model counts it
     """
-    from .runtime import look_at
+    from ..runtime import look_at
 
     if explain and stage is not None:
         raise click.UsageError("--explain and --stage exclude each other.")
@@ -358,7 +358,7 @@ def inspect(
     # of a file for all sizes its kernels are shown with their symbols, unless sizes are said
     wholes: tuple[Any, ...] = () if modelled else getattr(looked_at, "wholes", ())
     if explain and len(wholes) == 1 and not looked_at.specializations:
-        from .explain import explain as explained
+        from ..explain import explain as explained
 
         exe, numbers = looked_at.whole_at(sizes_of(sizes))
         _check_kernel(exe, kernel)
@@ -366,15 +366,15 @@ def inspect(
         return
     exe = wholes[0].executable if len(wholes) == 1 and not sizes else chosen(looked_at, sizes)
     if explain:
-        from .explain import explain as explained
+        from ..explain import explain as explained
 
         exe = exe.standalone
         _check_kernel(exe, kernel)
         emit_explanation(ctx, explained(exe, kernel))
         return
     if modelled:
-        from .hardware import assumed_figures
-        from .runtime.tensors import random_inputs
+        from ..hardware import assumed_figures
+        from ..runtime.tensors import random_inputs
 
         times = exe.modelled(*random_inputs(exe.info.inputs))
         data = times.to_json() | {"assumed_figures": assumed_figures(exe.hardware)}
@@ -411,7 +411,7 @@ def inspect(
 @click.pass_context
 def targets(ctx: click.Context) -> None:
     """List the targets, their hardware models and whether they are usable here."""
-    from .target import registry
+    from ..target import registry
 
     rows = registry.describe()
     emit(ctx, rows, lambda: OUT.print(table_of(rows)))
@@ -422,7 +422,7 @@ def targets(ctx: click.Context) -> None:
 @click.pass_context
 def passes(ctx: click.Context) -> None:
     """List the passes over an iGraph in the order in which they run, and why one pays on which targets."""
-    from .target import registry
+    from ..target import registry
 
     rows = registry.describe_passes()
     emit(ctx, rows, lambda: OUT.print(table_of(rows)))
@@ -433,7 +433,7 @@ def passes(ctx: click.Context) -> None:
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Check the installation: versions, toolchains, devices; exit code 1 when something is broken."""
-    from .doctor import checkup
+    from ..doctor import checkup
 
     rows = checkup()
     emit(ctx, rows, lambda: OUT.print(table_of(rows)))
@@ -450,8 +450,8 @@ def _check_kernel(exe: Any, kernel: str | None) -> None:
 
 
 def _explain_igraph(file: pathlib.Path) -> Any:
-    from .errors import ArtifactError, UirError
-    from .explain import explain_text
+    from ..errors import ArtifactError, UirError
+    from ..explain import explain_text
 
     try:
         return explain_text(file.read_text())

@@ -8,10 +8,10 @@ import json
 
 import pytest
 from uir_tvm.errors import FrontendError
-from uir_tvm.open_arithmetic import least
-from uir_tvm.open_symbols import OpenSymbol
-from uir_tvm.saved_sizes import condition_text, from_texts, holds, in_texts, number, readable
-from uir_tvm.size_space import SizeSpace
+from uir_tvm.sizes.open_arithmetic import least
+from uir_tvm.sizes.open_symbols import OpenSymbol
+from uir_tvm.sizes.saved_sizes import condition_text, from_texts, holds, in_texts, number, readable
+from uir_tvm.sizes.size_space import SizeSpace
 
 SIZES = [{"n": n, "m": m} for n, m in itertools.product((2, 3, 8, 53), (2, 7, 61))]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from .errors import FrontendError, ShapeError, SizeError
+from ..errors import FrontendError, ShapeError, SizeError
 
 #: A number, or an expression in symbols.
 Size = int | str

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS
-from .options import ACTIVATIONS, DEFAULT_TARGET, DEVICES, CompileOptions
+from ..options import ACTIVATIONS, DEFAULT_TARGET, DEVICES, CompileOptions
+from .base import ERRORS
 
 #: Options of how a model is loaded.
 LOADING = (
@@ -96,8 +96,8 @@ def loaded_model(model: pathlib.Path, given: dict[str, Any]) -> tuple[Any, float
     GenerationError
         Options of answers that are out of their ranges, before the model is read; and as of `load`.
     """
-    from .llm import load
-    from .llm.compiled_model import AnswerRules
+    from ..llm import load
+    from ..llm.compiled_model import AnswerRules
 
     AnswerRules.of(**{option: given[option] for option in ANSWERS})
     start, device = time.perf_counter(), given.pop("device")

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from .errors import OpenSizeError, SizeError
+from ..errors import OpenSizeError, SizeError
 from .open_arithmetic import OPEN_FUNCTIONS
 from .open_bounds import lower_bound
 from .open_size import AnySize, OpenSize, at
@@ -200,7 +200,7 @@ class SizeSpace:
         self._keep(high - self.symbol(name), ">=")
 
     def said(self, text: str) -> AnySize:
-        """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it.
+        """An expression in variables' names, as `sizes.symbolic_shapes` reads it.
 
         Its quotients have a meaning: that divisors are not 0 is a condition where it is not known.
         """
