@@ -34,6 +34,6 @@ def test_a_number_or_a_slice_makes_a_kernel_of_its_own() -> None:
             results.append(emit(op.nn.softmax(emit(op.multiply(part, relax.const(value, "float32"))))))
         return tuple(results)
 
-    graph = check({"x": ((4, 8), "float32")}, body)
+    graph = check({"x": ((4, 8), "float32")}, body, fusion="apart")
     assert (len(graph.custom_ops), len(graph.kernels)) == (3, 3)
     assert len(set(graph.kernels)) == 3

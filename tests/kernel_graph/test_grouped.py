@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from uir_tvm.errors import OpenSizeError
 from uir_tvm.frontend.normalize import normalize, replace_main
 from uir_tvm.kernel_graph import GroupedProgram, KernelGraph, assemble, build, group
-from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.open_symbols import LEAST, LEAST_OF_MANY, symbols_for
 from uir_tvm.sizes.size_space import SizeSpace, reading_open_sizes
 
 from .programs import arguments, assert_close, constant, module, run, run_graph
@@ -29,8 +29,10 @@ def symbols() -> tuple[Any, Any]:
     return tirx.Var("n", "int64"), tirx.Var("m", "int64")
 
 
-def grouped(mod: tvm.IRModule, near: dict[str, int] | None = None) -> tuple[SizeSpace, GroupedProgram]:
-    space = SizeSpace(symbols_for({"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}, near))
+def grouped(
+    mod: tvm.IRModule, near: dict[str, int] | None = None, least: int = LEAST_OF_MANY
+) -> tuple[SizeSpace, GroupedProgram]:
+    space = SizeSpace(symbols_for({"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}, near, least=least))
     with reading_open_sizes(space):
         mod = normalize(mod)
     return space, group(mod, TARGET, space)
@@ -70,6 +72,18 @@ def test_what_readers_compute_again_is_right_for_all_sizes(sizes: dict[str, int]
     graph = check(mod, sizes)
     assert graph is not None
     assert {each.candidate for each in graph.fusion if each.merged} >= {"recomputed", "siblings"}
+
+
+def test_readers_of_one_row_ask_nothing_of_the_number_of_rows() -> None:
+    """Whether two kernels that read a row are siblings is not decided by what stands for the rows of one."""
+    n, m = symbols()
+
+    def body(emit: Any, x: Any, r: Any) -> Any:
+        return emit(op.add(x, r)), emit(op.tanh(r))
+
+    mod = module({"x": ((n, m), "float32"), "r": ((1, m), "float32")}, body)
+    space, _ = grouped(mod, least=LEAST)
+    assert all(space.admits()(n=rows, m=7) for rows in (1, 2, 64))
 
 
 def test_an_attention_is_grouped_as_in_numbers() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ..sizes.open_arithmetic import same
 from .fusion_cost import SIBLINGS
 from .operator_groups import OperatorGroup, final_hero
 from .program import Value
@@ -44,7 +45,7 @@ def join_siblings(fusion: Fusion) -> None:
 def _fits(fusion: Fusion, group: OperatorGroup, other: OperatorGroup) -> bool:
     """Whether one kernel of both would be right, and of a kind that has several results."""
     elementwise = "elementwise" in (group.hero, other.hero)
-    if group.space != other.space and not (elementwise and group.space.shape == other.space.shape):
+    if group.space != other.space and not (elementwise and same(group.space.shape, other.space.shape)):
         return False
     if fusion.reads(group, other) or fusion.reads(other, group):
         return False
