@@ -96,6 +96,7 @@ def cases() -> dict[str, Case]:
         **{f"{count} inputs": Case(Sum(), small(count)) for count in (1, 2, 4, 16)},
         **{f"{count} kernels": Case(Chain(count), small(1)) for count in (2, 10, 100)},
         **{f"{count} tensors of state": decode(count) for count in (1, 8, 32)},
+        **{f"{count} inputs, open size": Case(Sum(), small(count), is_open=True) for count in (1, 4)},
         "1 kernel, open size": Case(Chain(1), small(1), is_open=True),
         "10 kernels, open size": Case(Chain(10), small(1), is_open=True),
         **{f"45,440 elements, {busy} busy": Case(Chain(1), small(1, 710), busy=busy) for busy in (0, 1, 2)},
@@ -104,7 +105,9 @@ def cases() -> dict[str, Case]:
 
 def compiled(case: Case) -> Any:
     """The executable of a case."""
-    sizes = [{0: Dim("n", min=2, max=512)}] if case.is_open else None
+    rows = {0: Dim("n", min=2, max=512)}
+    each = [tuple(rows for _ in case.inputs)] if isinstance(case.module, Sum) else [rows]
+    sizes = each if case.is_open else None
     return uir_tvm.compile(torch.export.export(case.module.eval(), case.inputs, dynamic_shapes=sizes))
 
 

@@ -157,14 +157,14 @@ def failing_directly(exe: Executable) -> Callable[[], None]:
     """The same where C++ calls the kernels."""
     direct = exe.direct
     assert direct is not None
-    run = direct._run
+    run = direct.run
 
     def fails(*given: Any) -> Any:
         run(*given)
         return FfiError("RuntimeError", "the device is gone", "")
 
-    vars(direct)["_run"] = fails
-    return lambda: vars(direct).update(_run=run)
+    vars(direct)["run"] = fails
+    return lambda: vars(direct).update(run=run)
 
 
 @pytest.mark.parametrize("fail", [failing_by_machine, failing_directly])

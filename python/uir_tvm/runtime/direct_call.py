@@ -118,16 +118,24 @@ class DirectCall:
         self._to_numpy = [np.from_dlpack if spec.dtype in PLAIN else _copied for spec in outputs]
         #: What the call works on.
         self.state: ModelState | None = None
-        self._run: Callable[..., Any]
+        #: Takes the inputs; gives what `__call__` gives, or an error.
+        self.run: Callable[..., Any]
         self._into: Callable[..., Any]
         if not has_state:
-            self._run, self._into = bind([])
+            self.run, self._into = bind([])
 
     def bound(self, state: ModelState) -> DirectCall:
         """The call with this state."""
         made = object.__new__(DirectCall)
         vars(made).update(vars(self), state=state)
-        made._run, made._into = self._bind(state.tensors)
+        made.run, made._into = self._bind(state.tensors)
+        return made
+
+    def run_by(self, run: Callable[..., Any]) -> DirectCall:
+        """The call by another function that gives such results; it makes them all."""
+        made = object.__new__(DirectCall)
+        vars(made).update(vars(self), run=run)
+        del made._into
         return made
 
     def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any] | None = None) -> Any:
@@ -163,7 +171,7 @@ class DirectCall:
     def _called(self, inputs: Sequence[Any], outputs: Sequence[Any] | None) -> Any:
         """What C++ says; it raises nothing itself, so that an error is one of taking the tensors."""
         try:
-            return self._run(*inputs) if outputs is None else self._into(*outputs, *inputs)
+            return self.run(*inputs) if outputs is None else self._into(*outputs, *inputs)
         except Exception:
             return None
 

@@ -73,6 +73,8 @@ class Executable:
         self.made_of: Any = None
         #: Gives the state where it is that of several executables.
         self._shared_state: Callable[[], ModelState] | None = None
+        #: Called when it goes on with another state: who calls it in C++ has bound the one before.
+        self.on_other_state: Callable[[], None] | None = None
         spec = registry.get(info.target.partition(":")[0])
         self._place = spec.place(info.device)
         self._returns_tuple = True
@@ -185,6 +187,8 @@ class Executable:
         """
         check_same_state(self.state, other.state)
         vars(self)["state"] = other.state.ordered(list(self.state))
+        if self.on_other_state is not None:
+            self.on_other_state()
 
     @functools.cached_property
     def structure(self) -> Structure | None:
@@ -219,10 +223,10 @@ class Executable:
             direct = self.direct
             made = None if direct is None else direct(inputs)
             if made is not None:
-                return self._nested(made)
+                return self.nested(made)
         if "out" in named and not self._takes_out:
             return self._into(named.pop("out"), inputs, named)
-        return self._nested(self.flattened(inputs, named))
+        return self.nested(self.flattened(inputs, named))
 
     def flattened(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """The call with arguments that may be nested; its result is a tensor, or a tuple of all."""
@@ -239,7 +243,7 @@ class Executable:
         results = self.flat(*inputs)
         return results if self._returns_tuple else results[0]
 
-    def _nested(self, made: Any) -> Any:
+    def nested(self, made: Any) -> Any:
         """A tensor, or a tuple of them, as the `structure` says."""
         structure = self.structure
         if structure is None or (

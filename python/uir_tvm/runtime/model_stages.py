@@ -9,7 +9,6 @@ same actions, so that a call whose answers were all seen before compiles nothing
 from __future__ import annotations
 
 import collections
-import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -130,8 +129,7 @@ class Paths:
     def again(self, end: bytes) -> None:
         """Note that a path that is known was gone again."""
         if end in self._used:  # else it is pinned
-            with contextlib.suppress(KeyError):
-                self._used.move_to_end(end)
+            self._used.move_to_end(end)
 
 
 class StagedCall:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from ..sizes.symbolic_shapes import Sizes, sizes_text
 from .executable import Executable
@@ -30,9 +31,12 @@ class Specialization:
         ``ahead of time``, ``at the call`` or ``loaded``.
     end : bytes
         Where its path through the model ends (`Paths`).
-    calls : int
-    last_used : float
-        Seconds since 1970; 0: never.
+    is_offered : bool
+        Whether C++ may find it by the shapes of a call (`CallsByShapes`).
+    counted : numpy.ndarray
+        What C++ counts: calls, and when the last one was, as `last_used`.
+    calls, last_used : int
+        The same by way of Python.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -41,8 +45,10 @@ class Specialization:
     inputs: tuple[int, ...]
     made: str
     end: bytes = b""
-    calls: int = 0
-    last_used: float = 0.0
+    is_offered: bool = False
+    counted: np.ndarray = attrs.Factory(lambda: np.zeros(2, np.int64))
+    _calls: int = 0
+    _last_used: int = 0
 
     def __str__(self) -> str:
         return sizes_text(self.sizes) or str(self.shapes)
@@ -53,12 +59,29 @@ class Specialization:
 
     def used(self) -> None:
         """Count a call."""
-        self.calls += 1
-        self.last_used = time.time()
+        self._calls += 1
+        self._last_used = time.time_ns()
+
+    @property
+    def calls(self) -> int:
+        """How often it was called."""
+        return self._calls + int(self.counted[0])
+
+    @property
+    def last_used(self) -> int:
+        """When it was called last, in nanoseconds since 1970; 0: never."""
+        return max(self._last_used, int(self.counted[1]))
+
+    def copied(self, executable: Executable) -> Specialization:
+        """The same by another executable, which no path through the model leads to."""
+        return attrs.evolve(
+            self, executable=executable, end=b"", is_offered=False, counted=self.counted.copy()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A row of a report."""
-        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.last_used)) if self.last_used else None
+        last = self.last_used
+        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(last // 10**9)) if last else None
         return {
             "sizes": dict(self.sizes),
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},

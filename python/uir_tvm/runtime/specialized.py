@@ -25,6 +25,7 @@ from ..sizes.symbolic_shapes import OpenSignature, symbols_of
 from ..structure import Structure
 from ..target import registry
 from .ahead_of_calls import AheadOfCalls
+from .calls_by_shapes import CallsByShapes
 from .executable import Executable
 from .model_info import ModelInfo
 from .model_stages import (
@@ -120,6 +121,9 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         self._programs = programs or SymbolicPrograms(None, "it is imported for each shape")
         self._uses: weakref.WeakKeyDictionary[Executable, set[bytes]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
+        self._short = CallsByShapes(signature)
+        #: Until when `_paths` knows which of `_whole` were used (`Specialization.last_used`).
+        self._told = 0
         self.compiled, self._kept = 0, KEPT
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
@@ -141,9 +145,16 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
         FrontendError
             The model cannot be compiled for these values.
         """
-        known = None if named else self._ready(inputs)
-        if known is not None:
-            return known.executable(*known.taken(inputs))
+        if not named:
+            if (short := self._short.found) is not None:
+                direct, nested = short
+                made = direct(inputs)
+                if made is not None:
+                    return nested(made)
+            if (known := self._ready(inputs)) is not None:
+                made = known.executable(*known.taken(inputs))
+                self._offer_short(known)
+                return made
         structure, count = self.structure, len(self.info.inputs)
         if structure is not None and (named or len(inputs) != count or not are_flat(inputs, self.signature)):
             inputs = tuple(structure.flatten(inputs, named, count))
@@ -168,9 +179,15 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
 
     def flat(self, *inputs: Any) -> tuple[Any, ...]:
         """The call with one tensor (or number) for each of ``info.inputs``, and all results as a tuple."""
+        if (short := self._short.found) is not None:
+            made = short[0](inputs)
+            if made is not None:
+                return made if isinstance(made, tuple) else (made,)
         whole = self._ready(inputs)
         if whole is not None:
-            return whole.executable.flat(*whole.taken(inputs))
+            results = whole.executable.flat(*whole.taken(inputs))
+            self._offer_short(whole)
+            return results
         names, run = self._run(inputs)
         like = Likeness.of(inputs)
         return tuple(_like(run.values[name], like) for name in names)
@@ -190,13 +207,20 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
             return None
         if found is not None:
             found.used()
-            self._paths.again(found.end)
         return found
+
+    def _in_order(self) -> None:
+        """Tell the paths which were gone since it last did, and in what order: calls do not."""
+        used = [each for each in self._whole.values() if each.last_used > self._told]
+        for each in sorted(used, key=lambda each: each.last_used):
+            self._paths.again(each.end)
+            self._told = each.last_used
 
     def _run(self, inputs: Sequence[Any]) -> tuple[Sequence[str], StagedCall]:
         shapes = checked_shapes(inputs, self.signature)
         by_name = dict(zip(shapes, inputs, strict=True))
         with self._lock:
+            self._in_order()
             while True:
                 values = {name: numbers(by_name[name]) for name in self.deciding}
                 run = StagedCall(self._paths, self._compile, dict(by_name), start_of(shapes, values))
@@ -214,6 +238,7 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
                     if not more:
                         raise
                     self.deciding += more
+                    self._keep_short()
                     continue
                 run.end(names)
                 self._note(inputs, shapes, run)
@@ -272,7 +297,10 @@ class SpecializedExecutable(HoldsState, AheadOfCalls):
 
     def _remember(self, key: Key, shapes: Mapping[str, tuple[int, ...]], run: StagedCall, made: str) -> None:
         alive = self._paths.actions
-        self._whole = {old: each for old, each in self._whole.items() if each.end in alive or not each.end}
+        kept = {old: each for old, each in self._whole.items() if each.end in alive or not each.end}
+        forgotten, self._whole = len(self._whole) - len(kept), kept
+        if forgotten:
+            self._keep_short()
         actions = [alive[place] for place in run.places[:-1]]
         if key in self._whole or self.deciding or len(actions) != 1 or not isinstance(actions[0], ModelStage):
             return

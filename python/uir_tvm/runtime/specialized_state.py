@@ -8,10 +8,10 @@ import functools
 import weakref
 from typing import Any
 
-import attrs
-
 from ..errors import StateError
+from ..sizes.symbolic_shapes import OpenSignature
 from ..state_spec import rows_of
+from .calls_by_shapes import CallsByShapes
 from .executable import Executable
 from .executable_state import ModelState, check_same_state
 from .model_stages import Paths
@@ -24,7 +24,10 @@ from .symbolic_programs import SymbolicPrograms
 class HoldsState:
     """The part of a `SpecializedExecutable` that keeps state."""
 
+    signature: OpenSignature
     _paths: Paths
+    _short: CallsByShapes
+    deciding: list[str]
     _whole: dict[Key, Specialization]
     _programs: SymbolicPrograms | StoredPrograms
     _state: ModelState | None = None
@@ -67,18 +70,20 @@ class HoldsState:
         self._state = other.state
         for each in self._whole.values():
             self._with_state(each.executable)
+        self._keep_short()
 
     def clone(self) -> Any:
         """An executable with a copy of the state; code and weights are shared."""
         made = copy.copy(self)
         made._paths, made._whole, made._state = Paths(self._kept), {}, None
+        made._short = CallsByShapes(self.signature)
         # the lock stays one: clones compile into the same programs
         vars(made).update(_compiled=weakref.WeakValueDictionary(), _modules=weakref.WeakKeyDictionary())
         if self._whole or self._state is not None:
             made._state = self.state.copied()
         for key, each in self._whole.items():
             executable = made._with_state(copy.copy(each.executable))
-            made._whole[key] = attrs.evolve(each, executable=executable, end=b"")
+            made._whole[key] = each.copied(executable)
         return made
 
     def _with_state(self, executable: Executable) -> Executable:
@@ -86,12 +91,23 @@ class HoldsState:
         if executable.info.state:
             vars(executable).pop("state", None)
             executable._shared_state = functools.partial(self._state_like, executable)
+            executable.on_other_state = self._keep_short
         return executable
 
     def _state_like(self, executable: Executable) -> ModelState:
         if self._state is None:
             self._state = executable.own_state()
         return self._state.ordered([each.name for each in executable.info.state])
+
+    def _keep_short(self) -> None:
+        """What calls find in C++ is what they find by their shapes alone, with the state of now."""
+        self._short.keep(lambda: () if self.deciding else tuple(self._whole.values()))
+
+    def _offer_short(self, called: Specialization) -> None:
+        """Let C++ find what was called with tensors alone."""
+        if not called.is_offered:
+            called.is_offered = True
+            self._keep_short()
 
     def _state_rows(self) -> list[Any]:
         """Of a report."""
