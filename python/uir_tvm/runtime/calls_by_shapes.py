@@ -58,7 +58,7 @@ class CallsByShapes:
         if not rows:
             return None
         run = tvm_ffi.get_global_func("uir.runtime.calls_by_shapes")(
-            [tvm_ffi.Shape(key) for _, _, key in rows],
+            [tvm_ffi.Shape(tuple(key)) for _, _, key in rows],
             [direct.run for _, direct, _ in rows],
             [tvm_ffi.Shape(each.inputs) for each, _, _ in rows],
             [tvm_ffi.from_dlpack(each.counted) for each, _, _ in rows],
