@@ -6,6 +6,7 @@ actions   iOps over common domains       values    registers, rows, or memory
 memory    buffers and addresses          emit_*    TIR of nests, values, reductions, contractions
 stream    stores that bypass the caches  prefetch  what the next tile needs
 never_above  exponentials of at most zero
+begin_contract  contractions that make zeros, or scale their sums, themselves
 tall_tiles  neighbours that are one tile
 row_loops   passes over rows, each over all of them
 """

@@ -44,7 +44,9 @@ class ContractEmitter:
 
     def __init__(self, kernel: KernelContext, action: Action, vector_bytes: int) -> None:
         self.kernel, self.action = kernel, action
-        self.target, (self.a, self.b) = action.iop.target, action.iop.sources
+        self.target, (self.a, self.b, *scaled) = action.iop.target, action.iop.sources
+        #: what the sums are multiplied by before products are added (`begin_contract`)
+        self.factor = scaled[0] if scaled else None
         self.compute = element(action.iop.dtype).compute
         self.lanes = max(1, vector_bytes // max(4, bytes_of(action.iop.dtype)))
         self.widest = self.lanes * block_vectors(kernel.registers)
@@ -139,9 +141,10 @@ class ContractEmitter:
             code.add(memory.store(write, memory.address(self.kernel.scope, write, r, c), value))
 
     def _initial(self, row: Expr, col: Expr, lanes: int) -> Expr:
-        if self.action.iop.attrs.get("accumulate"):
-            return self._load(self.target, row, col, lanes)
-        return constant(0, self.compute, lanes)
+        if not self.action.iop.attrs.get("accumulate"):
+            return constant(0, self.compute, lanes)
+        held = self._load(self.target, row, col, lanes)
+        return held if self.factor is None else held * self._load(self.factor, row, col, lanes)
 
     def _load(self, piece: ISlice, row: Expr, col: Expr, lanes: int) -> Expr:
         memory = self.kernel.memory

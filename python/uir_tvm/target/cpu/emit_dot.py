@@ -31,7 +31,8 @@ def suits(iop: IOp, a: ISlice, b: ISlice) -> bool:
     narrow = str(a.pointer.dtype) == str(b.pointer.dtype) == str(iop.dtype) == "fp32"
     along_k = a.col_stride == 1 and b.row_stride == 1 and b.cols > 1 and b.col_stride != 1
     whole = a.valid[2:] == (None, None) and b.valid[:2] == (None, None)
-    return narrow and along_k and whole and int(iop.target.rows) <= MOST_ROWS
+    plain = len(iop.sources) == 2
+    return plain and narrow and along_k and whole and int(iop.target.rows) <= MOST_ROWS
 
 
 class DotEmitter:
@@ -39,7 +40,7 @@ class DotEmitter:
 
     def __init__(self, kernel: KernelContext, action: Action, vector_bytes: int) -> None:
         self.kernel, self.action = kernel, action
-        self.target, (self.a, self.b) = action.iop.target, action.iop.sources
+        self.target, (self.a, self.b) = action.iop.target, action.iop.sources[:2]
         self.compute = element(action.iop.dtype).compute
         self.lanes = max(1, vector_bytes // max(4, bytes_of(action.iop.dtype)))
 

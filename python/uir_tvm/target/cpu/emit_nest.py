@@ -104,7 +104,12 @@ class NestEmitter:
 
     def _loops(self, code: Code, nest: RowNest) -> None:
         collected = {
-            id(a): Collected(self.kernel, a, self._lanes_of([a])) for a in nest.actions if a.kind == COLLECT
+            id(action): Collected(
+                self.kernel, action, self._lanes_of([action]) * self._side_by_side(nest, group)
+            )
+            for group in nest.groups
+            for action in group.actions
+            if action.kind == COLLECT
         }
         begin, end = self.bounds(nest.actions[0].box[:2], nest.rows)
         for each in collected.values():
@@ -225,7 +230,7 @@ class NestEmitter:
         self, code: Code, row: NestRow, groups: list[ColumnGroup], collected: dict[int, Collected]
     ) -> None:
         for group in groups:
-            lanes = self._row_lanes(row.nest, group)
+            lanes = self.lanes(group) * self._side_by_side(row.nest, group)
             reduced = (action for action in group.actions if action.kind == REDUCE_ROW)
             reductions = [self._reduction(code, action, group, lanes) for action in reduced]
             emitter = GroupEmitter(self, group, row, reductions, collected, lanes)
@@ -247,8 +252,8 @@ class NestEmitter:
         most = DEAR_ACCUMULATORS if dear else ACCUMULATORS
         return RowReduction(code, action, lanes, max(1, min(most, vectors)))
 
-    def _row_lanes(self, nest: RowNest, group: ColumnGroup) -> int:
-        """Elements of a row that the group handles at once: two registers of them where that pays.
+    def _side_by_side(self, nest: RowNest, group: ColumnGroup) -> int:
+        """Vectors of a row that the group handles at once: two where that pays.
 
         LLVM orders the instructions of vectors that follow each other one vector after the other where
         registers are few, and a processor has only so many instructions in view: each of a polynomial waits
@@ -256,11 +261,11 @@ class NestEmitter:
         """
         lanes = self.lanes(group)
         few = self.kernel.registers <= 16 and lanes * 4 == self.vector_bytes == 32
-        reduced = any(action.kind == REDUCE_ROW for action in group.actions)
+        reduced = any(action.kind in (REDUCE_ROW, COLLECT) for action in group.actions)
         whole = self.unaligned is None and self._is_whole(group, PAIR * lanes)
         streamed = any(self.streams.active(action, nest.rows, lanes) for action in group.actions)
         paired = few and reduced and whole and is_dear(group.actions) and not streamed
-        return PAIR * lanes if paired else lanes
+        return PAIR if paired else 1
 
     def _is_whole(self, group: ColumnGroup, lanes: int) -> bool:
         """Whether all columns of a row exist, and are so many at a time."""

@@ -24,6 +24,7 @@ from ...optimize.webs import rename
 from ...schedule.annotations import LITTLE_WORK_ATTR, VECTOR_ATTR, WORK_PARTS
 from .actions import OPAQUE, action_of
 from .address import INDEX, LoopScope, index
+from .begin_contract import begun
 from .buffers import Buffers, single_rows
 from .code import KIND, Code
 from .emit_contract import ContractEmitter
@@ -66,7 +67,7 @@ class _Part:
         """The plan of a phase; ``ended``: of one without bounds whose loops end after so many rounds."""
         prepared = _without_overlap(read_through(marked(rename(phase))))
         graph, rounds = limited(prepared) if ended is None else (prepared, ended)
-        planned = _planned(graph.body, rounds)
+        planned = _planned(begun(graph.body), rounds)
         nests = list(_all_nests(planned))
         return _Part(graph, planned, nests, OperandValues(nests), rounds)
 
