@@ -17,7 +17,7 @@
 namespace uir::codegen {
 namespace {
 
-std::vector<std::string> Split(const std::string& text, char at) {
+std::vector<std::string> SplitText(const std::string& text, char at) {
   std::vector<std::string> parts;
   std::stringstream stream(text);
   for (std::string part; std::getline(stream, part, at);) {
@@ -70,7 +70,7 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
 /*! \brief Whether a list, separated by blanks, has a value; an empty list, or an empty value, leaves it open. */
 bool Lists(const std::string& list, const std::string& value) {
   if (list.empty() || value.empty()) return true;
-  std::vector<std::string> known = Split(list, ' ');
+  std::vector<std::string> known = SplitText(list, ' ');
   return std::find(known.begin(), known.end(), value) != known.end();
 }
 
@@ -128,24 +128,24 @@ bool IsFor(const Api& api, const Platform& platform) {
 }
 
 Spelling SpelledBy(const Api& api, const std::string& toolkit) {
-  for (const std::string& spelling : Split(api.spellings, ' ')) {
+  for (const std::string& spelling : SplitText(api.spellings, ' ')) {
     size_t colon = spelling.find(':');
     if (colon == std::string::npos || spelling.substr(0, colon) != toolkit) continue;
     std::string name = spelling.substr(colon + 1);
     size_t open = name.find('(');
     if (open == std::string::npos) return {name};
-    return {name.substr(0, open), Split(name.substr(open + 1, name.size() - open - 2), ',')};
+    return {name.substr(0, open), SplitText(name.substr(open + 1, name.size() - open - 2), ',')};
   }
   return {api.name};
 }
 
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode) {
   if (api.types.empty()) return types.empty();
-  for (const std::string& row : Split(api.types, ';')) {
-    std::vector<std::string> sides = Split(row, ':');
-    if (Split(sides[0], ',') != types) continue;
+  for (const std::string& row : SplitText(api.types, ';')) {
+    std::vector<std::string> sides = SplitText(row, ':');
+    if (SplitText(sides[0], ',') != types) continue;
     if (mode.empty() || sides.size() < 2) return true;
-    for (const std::string& known : Split(sides[1], ' ')) {
+    for (const std::string& known : SplitText(sides[1], ' ')) {
       if (known == mode) return true;
     }
   }
@@ -164,7 +164,7 @@ std::string ApiTable::Call(const std::string& where, const std::string& name, co
     CodegenError(name + " (form " + form + ") is not known of version " + platform.toolkit + " of the toolkit.", where,
                  "one of " + api.toolkits, "", "see " + page_);
   }
-  std::vector<std::string> params = Split(api.params, ' ');
+  std::vector<std::string> params = SplitText(api.params, ' ');
   bool member = form == "member";
   bool moded = api.templates.find("{mode}") != std::string::npos;
   size_t first = (member ? 1 : 0) + (moded ? 1 : 0);
@@ -195,7 +195,7 @@ std::string ApiTable::Call(const std::string& where, const std::string& name, co
 std::string ApiTable::Macro(const std::string& name) const { return Find(name, "macro").name; }
 
 std::string ApiTable::EnumValue(const std::string& name, const std::string& value, bool scoped) const {
-  for (const std::string& known : Split(Find(name, "enum").params, ' ')) {
+  for (const std::string& known : SplitText(Find(name, "enum").params, ' ')) {
     if (known == value) return scoped ? name + "::" + value : value;
   }
   TVM_FFI_THROW(InternalError) << "the table of " << language_ << " has no " << name << "::" << value;
@@ -212,7 +212,7 @@ std::set<std::string> ApiTable::Words() const {
   std::set<std::string> words;
   for (const Api& api : rows_) {
     words.insert(api.name.substr(0, api.name.find('.')));
-    for (const std::string& spelling : Split(api.spellings, ' ')) {
+    for (const std::string& spelling : SplitText(api.spellings, ' ')) {
       std::string name = SpelledBy(api, spelling.substr(0, spelling.find(':'))).name;
       words.insert(name.substr(0, name.find_first_of(".<")));
     }

@@ -12,11 +12,11 @@ namespace uir::runtime {
 namespace {
 
 /*! \brief The architecture of code for this model. */
-constexpr const char* kArch = "ascendc";
+constexpr const char* kAscendArch = "ascendc";
 
 class AscendModelExecutor final : public TimedModelExecutor {
  public:
-  AscendModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
+  AscendModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kAscendArch) {}
 
  protected:
   int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,

@@ -12,11 +12,11 @@ namespace uir::runtime {
 namespace {
 
 /*! \brief The architecture of code for this model. */
-constexpr const char* kArch = "bang-model";
+constexpr const char* kBangArch = "bang-model";
 
 class BangModelExecutor final : public TimedModelExecutor {
  public:
-  BangModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
+  BangModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kBangArch) {}
 
  protected:
   int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,

@@ -46,7 +46,7 @@ void RunOrCapture(ffi::PackedArgs args, ffi::Any* result) {
 }
 
 /*! \brief A copy to memory that stays where it is, or from there, behind what the stream has been given. */
-void Copy(DLTensor* from, DLTensor* to) {
+void CopyOnStream(DLTensor* from, DLTensor* to) {
   const DLDevice device = to->device;
   void* stream = TVMFFIEnvGetStream(device.device_type, device.device_id);
   tvm::runtime::DeviceAPI::Get(device)->CopyDataFromTo(from, to, stream);
@@ -54,7 +54,7 @@ void Copy(DLTensor* from, DLTensor* to) {
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
-  refl::GlobalDef().def_packed("uir.cuda_graph.run_or_capture", RunOrCapture).def("uir.cuda_graph.copy", Copy);
+  refl::GlobalDef().def_packed("uir.cuda_graph.run_or_capture", RunOrCapture).def("uir.cuda_graph.copy", CopyOnStream);
 }
 
 }  // namespace

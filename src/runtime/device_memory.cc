@@ -18,10 +18,10 @@ namespace ffi = tvm::ffi;
 namespace {
 
 /*! \brief Rows by place, devices before the model. */
-using Rows = std::map<std::pair<bool, std::string>, MemoryRow>;
+using MemoryRows = std::map<std::pair<bool, std::string>, MemoryRow>;
 
-Rows& Memories() {
-  static Rows* rows = new Rows();
+MemoryRows& MemoriesByPlace() {
+  static MemoryRows* rows = new MemoryRows();
   return *rows;
 }
 
@@ -39,7 +39,7 @@ Choice& Global() {
 }
 
 DeviceMemory* Find(const std::string& place) {
-  for (const auto& [key, row] : Memories()) {
+  for (const auto& [key, row] : MemoriesByPlace()) {
     if (place != "auto" && place != row.place) continue;
     if (DeviceMemory* memory = row.find()) return memory;
   }
@@ -82,7 +82,9 @@ ffi::String Chosen() {
 
 }  // namespace
 
-void RegisterMemory(const MemoryRow& row) { Memories().emplace(std::make_pair(row.place == "model", row.place), row); }
+void RegisterMemory(const MemoryRow& row) {
+  MemoriesByPlace().emplace(std::make_pair(row.place == "model", row.place), row);
+}
 
 DeviceMemory& ExtDevMemory() {
   Choice& choice = Global();

@@ -35,7 +35,7 @@ int64_t BytesOf(const DLTensor& tensor) {
 }
 
 template <typename T>
-std::string_view View(const T& text) {
+std::string_view ViewOf(const T& text) {
   return std::string_view(text.data(), text.size());
 }
 
@@ -150,7 +150,7 @@ class DeviceModule : public ffi::ModuleObj {
 
   ffi::Bytes SaveToBytes() const final {
     Writer out;
-    out.Text(View(metadata_));
+    out.Text(ViewOf(metadata_));
     out.Number(kernels_.size());
     for (const std::shared_ptr<Kernel>& kernel : kernels_) {
       kernel->binaries().Complete();
@@ -158,8 +158,8 @@ class DeviceModule : public ffi::ModuleObj {
       BinaryMap binaries = kernel->binaries().All();
       out.Number(binaries.size());
       for (const auto& [arch, bytes] : binaries) {
-        out.Text(View(arch));
-        out.Text(View(bytes));
+        out.Text(ViewOf(arch));
+        out.Text(ViewOf(bytes));
       }
     }
     return out.bytes();

@@ -13,10 +13,10 @@ namespace {
 
 /*! \brief Rows by kind and place, devices before their models. */
 using Order = std::tuple<std::string, bool, std::string>;
-using Rows = std::map<Order, ExecutorRow>;
+using ExecutorRows = std::map<Order, ExecutorRow>;
 
-Rows& Executors() {
-  static Rows* rows = new Rows();
+ExecutorRows& Executors() {
+  static ExecutorRows* rows = new ExecutorRows();
   return *rows;
 }
 

@@ -39,7 +39,7 @@ int64_t Step(const DLTensor& tensor, int dimension) {
   return step;
 }
 
-void Copy(const DLTensor& from, const DLTensor& to, int dimension, const char* source, char* target) {
+void CopyDimension(const DLTensor& from, const DLTensor& to, int dimension, const char* source, char* target) {
   const int64_t item = ItemBytes(from);
   if (IsDense(from, dimension) && IsDense(to, dimension)) {
     int64_t bytes = item;
@@ -49,7 +49,7 @@ void Copy(const DLTensor& from, const DLTensor& to, int dimension, const char* s
   }
   const int64_t source_step = Step(from, dimension) * item, target_step = Step(to, dimension) * item;
   for (int64_t i = 0; i < from.shape[dimension]; ++i) {
-    Copy(from, to, dimension + 1, source + i * source_step, target + i * target_step);
+    CopyDimension(from, to, dimension + 1, source + i * source_step, target + i * target_step);
   }
 }
 
@@ -86,7 +86,7 @@ bool IsPlain(const DLTensor& tensor) {
 }
 
 void CopyElements(const DLTensor& from, const DLTensor& to) {
-  if (!IsEmpty(from)) Copy(from, to, 0, Data(from), Data(to));
+  if (!IsEmpty(from)) CopyDimension(from, to, 0, Data(from), Data(to));
 }
 
 bool MayMeet(const DLTensor& a, const DLTensor& b) {

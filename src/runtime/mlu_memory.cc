@@ -13,7 +13,7 @@ namespace uir::runtime {
 
 namespace {
 
-struct Calls {
+struct MluCalls {
   static void UseDevice(int device) { cnrt::UseDevice(device); }
   static void* Allocate(size_t bytes, size_t alignment) {
     void* data = nullptr;
@@ -46,7 +46,7 @@ struct Calls {
   static void Destroy(void* queue) { cnrt::Check(cnrt::Require().QueueDestroy(queue), "cnrtQueueDestroy"); }
 };
 
-class Mlu final : public QueuedMemory<Calls> {
+class Mlu final : public QueuedMemory<MluCalls> {
  public:
   const char* place() const final { return "mlu"; }
 

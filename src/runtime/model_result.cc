@@ -20,7 +20,7 @@ constexpr const char* kNumbers[] = {"line", "block", "thread"};
 /*! \brief Texts that do. */
 constexpr const char* kTexts[] = {"core", "pipe"};
 
-std::string Text(const json::Object& object, const char* name) { return AttrOr(object, name, std::string()); }
+std::string TextIn(const json::Object& object, const char* name) { return AttrOr(object, name, std::string()); }
 
 int64_t Number(const json::Object& object, const char* name) { return AttrOr<int64_t>(object, name, -1); }
 
@@ -37,12 +37,12 @@ std::string LineOf(const std::string& source, int64_t number) {
 
 std::string Place(const json::Object& finding, const std::string& source) {
   std::ostringstream place;
-  place << "kernel " << Text(finding, "kernel");
+  place << "kernel " << TextIn(finding, "kernel");
   for (const char* name : kNumbers) {
     if (Number(finding, name) >= 0) place << ", " << name << " " << Number(finding, name);
   }
   for (const char* name : kTexts) {
-    if (!Text(finding, name).empty()) place << ", " << name << " " << Text(finding, name);
+    if (!TextIn(finding, name).empty()) place << ", " << name << " " << TextIn(finding, name);
   }
   std::string line = LineOf(source, Number(finding, "line"));
   if (!line.empty()) place << ": " << line;
@@ -53,16 +53,16 @@ std::string Place(const json::Object& finding, const std::string& source) {
   json::Array findings = result.at(ffi::String("findings")).cast<json::Array>();
   json::Object first = findings[0].cast<json::Object>();
   Problem problem;
-  problem.what = "The host model of the device found a fault: " + Text(first, "what");
+  problem.what = "The host model of the device found a fault: " + TextIn(first, "what");
   problem.where = Place(first, source);
   if (Number(first, "other_line") >= 0) {
     json::Object other;
     for (const char* name : kNumbers) {
       other.Set(ffi::String(name), Number(first, (std::string("other_") + name).c_str()));
     }
-    other.Set(ffi::String("kernel"), ffi::String(Text(first, "kernel")));
+    other.Set(ffi::String("kernel"), ffi::String(TextIn(first, "kernel")));
     for (const char* name : kTexts) {
-      other.Set(ffi::String(name), ffi::String(Text(first, (std::string("other_") + name).c_str())));
+      other.Set(ffi::String(name), ffi::String(TextIn(first, (std::string("other_") + name).c_str())));
     }
     problem.need = "order with " + Place(other, source);
   }
@@ -86,7 +86,7 @@ json::Object ModelResult(int status, const LaunchSpec& launch, const std::string
   json::Object result = value.cast<json::Object>();
   if (status == 1) Raise(result, source);
   if (status != 0) {
-    DeviceError({"The host model cannot run a kernel.", launch.name, "", Text(result, "error"), ""});
+    DeviceError({"The host model cannot run a kernel.", launch.name, "", TextIn(result, "error"), ""});
   }
   return result;
 }

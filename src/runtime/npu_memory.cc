@@ -13,7 +13,7 @@ namespace {
 /*! \brief Memory behind a tensor that wide transfers may read and write: they move whole blocks of 32 bytes. */
 constexpr size_t kBlock = 32;
 
-struct Calls {
+struct NpuCalls {
   static void UseDevice(int device) { acl::UseDevice(device); }
   /*! \brief ACL gives multiples of 64 bytes at least ("aclrtMalloc"), more than TVM asks for. */
   static void* Allocate(size_t bytes, size_t) {
@@ -42,7 +42,7 @@ struct Calls {
   static void Destroy(void* stream) { acl::Check(acl::Require().DestroyStream(stream), "aclrtDestroyStream"); }
 };
 
-class Npu final : public QueuedMemory<Calls> {
+class Npu final : public QueuedMemory<NpuCalls> {
  public:
   const char* place() const final { return "npu"; }
 

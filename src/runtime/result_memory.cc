@@ -17,7 +17,7 @@ namespace ffi = tvm::ffi;
 
 namespace {
 
-constexpr size_t kAlignment = 64, kPage = 4096;
+constexpr size_t kResultAlignment = 64, kPage = 4096;
 /*! Bytes that are kept; a block that would exceed them drops all others, whose sizes may never be asked for again. */
 constexpr size_t kMostKept = size_t{256} << 20;
 
@@ -35,7 +35,7 @@ class Blocks {
         return block;
       }
     }
-    void* block = std::aligned_alloc(kAlignment, bytes);
+    void* block = std::aligned_alloc(kResultAlignment, bytes);
     if (!block) throw std::bad_alloc();
     return block;
   }
@@ -78,7 +78,7 @@ Blocks& AllBlocks() {
 
 size_t Rounded(const DLTensor& tensor) {
   const size_t bytes = std::max<size_t>(1, ffi::GetDataSize(tensor));
-  const size_t step = bytes <= kPage ? kAlignment : kPage;
+  const size_t step = bytes <= kPage ? kResultAlignment : kPage;
   return (bytes + step - 1) / step * step;
 }
 

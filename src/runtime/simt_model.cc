@@ -13,12 +13,12 @@ namespace uir::runtime {
 namespace {
 
 /*! \brief The architecture of code for this model. */
-constexpr const char* kArch = "simt";
+constexpr const char* kSimtArch = "simt";
 
 class SimtExecutor final : public Executor {
  public:
   SimtExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
-  ~SimtExecutor() final { binaries_.Unload(kArch, &uir_simt_unload); }
+  ~SimtExecutor() final { binaries_.Unload(kSimtArch, &uir_simt_unload); }
 
   void Launch(int, const CallArguments& call) final {
     for (size_t k = 0; k < spec_.launches.size(); ++k) {
@@ -31,7 +31,7 @@ class SimtExecutor final : public Executor {
  private:
   void Run(const LaunchSpec& launch, int64_t blocks, const CallArguments& call) {
     std::vector<UirSimtArg> arguments = ModelArguments<UirSimtArg>(spec_, launch, call);
-    const std::string& library = binaries_.FileOf(kArch);
+    const std::string& library = binaries_.FileOf(kSimtArch);
     UirSimtLaunch request{};
     request.library = library.c_str();
     request.kernel = launch.name.c_str();

@@ -84,7 +84,7 @@ int NamePlace(ffi::PackedArgs args) {
 }
 
 /*! The same: the kernel of this name and these sizes, which takes inputs and outputs alone. */
-void Prepared(ffi::PackedArgs args, ffi::Any* kernel) {
+void PreparedKernel(ffi::PackedArgs args, ffi::Any* kernel) {
   const int at = NamePlace(args);
   *kernel = AllKernels().Find(args[at].cast<ffi::String>(), args[at + 1].cast<ffi::Shape>());
 }
@@ -106,7 +106,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def_packed("uir.runtime.specialized", Specialized)
-      .def_packed("uir.runtime.specialized.prepared", Prepared)
+      .def_packed("uir.runtime.specialized.prepared", PreparedKernel)
       .def("uir.runtime.specialized.forget", [](ffi::String name) { AllKernels().Forget(name); })
       .def("uir.runtime.specialized.count", [](ffi::String name) { return AllKernels().Count(name); });
 }

@@ -14,6 +14,9 @@
 
 namespace uir::codegen::ascend {
 
+/*! \brief Most repeats of one call, and most blocks from a row to the next. */
+constexpr int64_t kMostRepeats = 255;
+
 /*! \brief Every row. */
 std::vector<Api> ApiRows();
 

@@ -14,8 +14,8 @@ namespace {
 
 /*! \brief A fractal: 16 rows of 32 bytes; the smallest piece that the cube loads. */
 constexpr int64_t kFractalRows = 16, kFractalBytes = 512;
-/*! \brief Limits of one instruction: repeats of a load; strides and sizes of an ND2NZ copy, in elements. */
-constexpr int64_t kMostRepeats = 255, kLongestStride = 65535, kLongestMatrix = 16384, kMostMatrices = 4095;
+/*! \brief Limits of one instruction: strides and sizes of an ND2NZ copy, in elements. */
+constexpr int64_t kLongestStride = 65535, kLongestMatrix = 16384, kMostMatrices = 4095;
 
 /*! \brief Memories of the cube core: where tensors lie, what the planner of syncs calls it, its size in the hardware.
  */

@@ -14,7 +14,7 @@ namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief The iOps in order, as the vector core counts them; loops without a contraction are left out. */
-void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, Cube* cube, int* position) {
+void WalkCube(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, Cube* cube, int* position) {
   for (const ffi::ObjectRef& node : body) {
     if (auto loop = node.as<Loop>()) {
       if (tiles::CountIOps((*loop)->body, [](const IOp& iop) { return iop->op == "contract"; }) == 0) {
@@ -22,7 +22,7 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
         continue;
       }
       e->Enter(*loop);
-      Walk((*loop)->body, products, e, cube, position);
+      WalkCube((*loop)->body, products, e, cube, position);
       e->Leave(*loop);
       for (const Product* product : products.CarriedBy(*loop)) {
         e->Begin(product->iop, *position);
@@ -50,7 +50,7 @@ std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, con
   Emitter e(plan, &names);
   Cube cube(&e);
   int position = 0;
-  Walk(plan->graph()->body, products, &e, &cube, &position);
+  WalkCube(plan->graph()->body, products, &e, &cube, &position);
   pipes::Plan planned = tiles::PlanGroups(e, e.Take(), pipes::VocabularyOf("ascend cube"),
                                           std::string(plan->graph()->name) + ", cube core", dealing);
   out->Line(TypeName("TPipe") + " pipe;");

@@ -8,7 +8,7 @@ namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief The bits of a number of an integer or bool dtype. */
-uint64_t BitsOf(const ScalarType& type, const ffi::Any& value) {
+uint64_t PatternOf(const ScalarType& type, const ffi::Any& value) {
   auto whole = value.as<int64_t>();
   if (whole && type.kind != Kind::kBool) return static_cast<uint64_t>(*whole);
   return WholeBits(type.kind, type.bytes, whole ? static_cast<double>(*whole) : value.cast<double>());
@@ -23,7 +23,7 @@ struct Pattern {
 std::optional<Pattern> PatternOf(Emitter& e, const Tile& tile, const ffi::Any& value) {
   const ScalarType& type = TypeOf(tile.dtype);
   if (type.bytes == 2 || type.bytes == 4) return Pattern{tile, e.Literal(tile.dtype, value)};
-  uint64_t bits = BitsOf(type, value);
+  uint64_t bits = PatternOf(type, value);
   Tile whole = tile;
   int64_t block = kBlockBytes / tile.bytes;
   whole.cols = RoundUp(tile.cols, block);

@@ -17,6 +17,8 @@ using tiles::HasFloatBinary;
 using tiles::HasFloatUnary;
 using tiles::RoundsOnceInHalf;
 
+/*! \brief An int16 or int32 times -1, wrapping. */
+Value Negative(Program& p, Value x);
 /*! \brief A unary function of int16 or int32, wrapping; id -1 where there is none. */
 Value IntUnary(Program& p, const std::string& name, Value x, int64_t param);
 /*! \brief A binary function of int16 or int32, wrapping; id -1 where there is none. */

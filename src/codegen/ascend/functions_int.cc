@@ -13,8 +13,6 @@ int WidthOf(const Program& p, Value x) { return static_cast<int>(BytesOf(p.Dtype
 /*! \brief -1 where x is below zero, else 0. */
 Value SignMask(Program& p, Value x) { return p.Shr(x, WidthOf(p, x) - 1); }
 
-Value Negative(Program& p, Value x) { return p.ScalarInt("Muls", x, -1); }
-
 Value Magnitude(Program& p, Value x) { return p.Max(x, Negative(p, x)); }
 
 Value Constant(Program& p, Value like, int64_t value) {
@@ -108,6 +106,8 @@ Value IntPower(Program& p, Value x, int64_t n) {
 }
 
 }  // namespace
+
+Value Negative(Program& p, Value x) { return p.ScalarInt("Muls", x, -1); }
 
 Value IntUnary(Program& p, const std::string& name, Value x, int64_t c) {
   if (name == "copy") return p.Copy(x);

@@ -15,7 +15,7 @@ std::string Int32(int64_t value) { return IntLiteral(value, "int32_t"); }
 
 //! \brief A table of byte offsets: element k of a row is at `max(k - lead, 0) * step`; of `halves` words each.
 //! \param bytes Of a word.
-Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halves, int64_t bytes) {
+Tile RowOffsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halves, int64_t bytes) {
   Tile table = e.Work("int32", 1, count * halves);
   std::string all = std::to_string(count * halves);
   auto make = [&](const Tile& tile) { IndexRow(e, tile, count * halves); };
@@ -57,8 +57,8 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
   return table;
 }
 
-/*! \brief The tile that a table of `Offsets` counts from: offsets have no sign, so a reversed one's last element. */
-Tile Least(Tile from, int64_t count, int64_t lead) {
+/*! \brief The tile that a table of `RowOffsets` counts from: offsets have no sign, so a reversed one's last element. */
+Tile LeastTile(Tile from, int64_t count, int64_t lead) {
   if (from.col_stride < 0) from.offset = from.offset + Affine::Constant((count - 1 - lead) * from.col_stride);
   return from;
 }
@@ -98,7 +98,7 @@ void Gather(Emitter& e, Job job, const Tile& table) {
 }
 
 /*! \brief All bytes from the first element of a tile to the last, widened to half; strides stay. */
-Tile Widened(Emitter& e, const Tile& tile) {
+Tile InHalves(Emitter& e, const Tile& tile) {
   std::optional<int64_t> phase = PhaseOf(e, tile.Flat());
   TVM_FFI_CHECK(phase, InternalError) << "the place of a tile within its block is not known";
   Tile flat = tile.Flat();
@@ -132,13 +132,13 @@ void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
 }  // namespace
 
 void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t lead) {
-  Job job{to,          Least(from, to.cols, lead),           from.row_stride * from.bytes, box.row_begin, box.row_end,
+  Job job{to,          LeastTile(from, to.cols, lead),       from.row_stride * from.bytes, box.row_begin, box.row_end,
           box.col_end, {Reads(from), Writes(to.Around(box))}};
   if (to.bytes == 1) {
-    Tile wide = Widened(e, from), gathered = e.Work("fp16", to.rows, to.cols);
-    Tile table = Offsets(e, to.cols, lead, wide.col_stride * wide.bytes, 1, wide.bytes);
+    Tile wide = InHalves(e, from), gathered = e.Work("fp16", to.rows, to.cols);
+    Tile table = RowOffsets(e, to.cols, lead, wide.col_stride * wide.bytes, 1, wide.bytes);
     job.to = gathered;
-    job.from = Least(wide, to.cols, lead);
+    job.from = LeastTile(wide, to.cols, lead);
     job.row_bytes = wide.row_stride * wide.bytes;
     job.regions = {Reads(wide), Writes(gathered.Around(box))};
     Gather(e, job, table);
@@ -146,7 +146,7 @@ void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
     return;
   }
   int64_t halves = to.bytes == 8 ? 2 : 1;
-  Tile table = Offsets(e, to.cols, lead, from.col_stride * from.bytes, halves, to.bytes / halves);
+  Tile table = RowOffsets(e, to.cols, lead, from.col_stride * from.bytes, halves, to.bytes / halves);
   if (halves == 2) {
     for (Tile* tile : {&job.to, &job.from}) {
       tile->tensor = e.Call("LocalTensor.ReinterpretCast", "member", {"int32_t"}, {tile->tensor});

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBlock = kBlockBytes / 4;
 
 /*! \brief A difference of int32, which wraps. */
-std::string Difference(int64_t value) {
+std::string StepText(int64_t value) {
   return IntLiteral(static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(value))), "int32_t");
 }
 
@@ -39,7 +39,7 @@ void AddUnderMask(Emitter& e, const Tile& row, int64_t count, int bit, int64_t s
   Tile block = From(row, 0, count);
   e.Do("V",
        e.Call("Adds", "bits", {"int32_t"},
-              {e.At(block), e.At(block), Difference(step * (int64_t{1} << bit)), mask, "1", params}) +
+              {e.At(block), e.At(block), StepText(step * (int64_t{1} << bit)), mask, "1", params}) +
            ";",
        {Reads(block), Writes(block)});
 }
@@ -50,7 +50,7 @@ void IndexRow(Emitter& e, const Tile& row, int64_t count, const std::string& fir
   if (const Tile* kept = e.KeptIndex(count)) {
     Tile to = From(row, 0, count), index = From(*kept, 0, count);
     Bound all = Bound::Of(count);
-    if (step != 1) CallCount(e, Scalar("Muls", to, index, Difference(step)), all);
+    if (step != 1) CallCount(e, Scalar("Muls", to, index, StepText(step)), all);
     if (step == 1 || first != "0") CallCount(e, Scalar("Adds", to, step == 1 ? index : to, first), all);
     return;
   }
@@ -59,7 +59,7 @@ void IndexRow(Emitter& e, const Tile& row, int64_t count, const std::string& fir
   for (int bit = 0; int64_t{1} << bit < made; ++bit) AddUnderMask(e, row, made, bit, step);
   for (; made < count; made *= 2) {
     int64_t more = std::min(made, count - made);
-    CallCount(e, Scalar("Adds", From(row, made, more), From(row, 0, more), Difference(step * made)), Bound::Of(more));
+    CallCount(e, Scalar("Adds", From(row, made, more), From(row, 0, more), StepText(step * made)), Bound::Of(more));
   }
 }
 

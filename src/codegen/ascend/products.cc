@@ -12,7 +12,7 @@ namespace uir::codegen::ascend {
 
 namespace {
 
-bool Names(const Affine& expr, const ffi::String& variable) {
+bool HasVariable(const Affine& expr, const ffi::String& variable) {
   const ffi::Array<ffi::String> names = expr.Variables();
   return std::find(names.begin(), names.end(), variable) != names.end();
 }
@@ -99,7 +99,7 @@ void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph,
     for (const ISlice& factor : iop->sources) product.staged |= factor->pointer->role != "in";
     if (Accumulates(iop)) {
       for (auto loop = loops->rbegin(); loop != loops->rend(); ++loop) {
-        if (Names(iop->targets[0]->offset, (*loop)->var)) break;
+        if (HasVariable(iop->targets[0]->offset, (*loop)->var)) break;
         product.carrying.insert(product.carrying.begin(), *loop);
         if (Carries(*loop, iop)) break;  // the next loop around clears the result, and begins again
       }

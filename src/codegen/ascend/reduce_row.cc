@@ -18,9 +18,6 @@
 namespace uir::codegen::ascend {
 namespace {
 
-/*! \brief Elements of the repeats of one call: at most 255 of them. */
-constexpr int64_t kMostRepeats = 255;
-
 /*! \brief One chunk of rows on its way from (rows, cols) to (rows, 1). */
 class RowReduction {
  public:

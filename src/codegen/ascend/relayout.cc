@@ -10,9 +10,6 @@ namespace uir::codegen::ascend {
 
 namespace {
 
-/*! \brief Repeats of one call. */
-constexpr int64_t kMostRepeats = 255;
-
 bool RowsAtBlocks(const Tile& tile) { return tile.RowsDense() && RowsAligned(tile); }
 
 /*! \brief Blocks `[begin, end)` of every row, both tiles at the same phase; rows of the box. */

@@ -39,7 +39,7 @@ std::string Joined(const std::string& name, const std::string& sum, const std::s
   return "static_cast<int64_t>(static_cast<uint64_t>(" + sum + ")" + sign + "static_cast<uint64_t>(" + x + "))";
 }
 
-std::string IdentityOf(const std::string& name) {
+std::string ScalarIdentity(const std::string& name) {
   if (name == "max") return IntLiteral(INT64_MIN, "int64_t");
   if (name == "min") return IntLiteral(INT64_MAX, "int64_t");
   return name == "mul" ? "1" : "0";
@@ -100,7 +100,7 @@ void EmitScalarReduce(Emitter& e, const IOp& iop) {
              {"if (!(" + inside + ")) continue;",
               "const int64_t " + held + " = " + Member(e, s, "GetValue", {offset(s, each)}) + ";",
               sum + " = " + Joined(name, sum, held) + ";"});
-  lines.insert(lines.begin(), "int64_t " + sum + " = " + IdentityOf(name) + ";");
+  lines.insert(lines.begin(), "int64_t " + sum + " = " + ScalarIdentity(name) + ";");
   lines.push_back(Member(e, t, "SetValue", {offset(t, "0"), sum}) + ";");
   e.Do("S", Looped(line, begin.text, end.text, lines), {Reads(s), Writes(t)});
 }

@@ -32,8 +32,8 @@ Tile AlongRows(Emitter& e, const ISlice& slice) {
 }
 
 /*! \brief One call over `repeats` repeats of `mask` elements; `steps`: blocks from a repeat to the next. */
-std::string Repeated(Emitter& e, const std::string& api, const Operands& o, const std::vector<std::string>& at,
-                     int64_t mask, const std::string& repeats, const std::vector<int64_t>& steps) {
+std::string RepeatedSpread(Emitter& e, const std::string& api, const Operands& o, const std::vector<std::string>& at,
+                           int64_t mask, const std::string& repeats, const std::vector<int64_t>& steps) {
   std::vector<std::string> tensors = at, strides = {"1", "1", "0"}, apart;
   for (int64_t step : steps) apart.push_back(std::to_string(step));
   if (o.blocks_first) {
@@ -57,11 +57,11 @@ void OverRows(Emitter& e, const std::string& api, const Operands& o, const Bound
   if (rows.most() > 1 && by_cols <= rows.most() && reached) {
     for (int64_t row = 0; row < rows.most(); row += kMostRepeats) {
       for (int64_t col = 0; col < cols; col += each) {
-        lines.push_back(Repeated(e, api, o,
-                                 {e.At(o.target.Part(row, col, 1, 1)), e.At(o.whole.Part(row, col, 1, 1)),
-                                  e.At(o.blocks.Part(0, row * per, 1, 1))},
-                                 std::min(each, cols - col), RestText(rows, row, kMostRepeats),
-                                 {RowBlocks(o.target), RowBlocks(o.whole), 1}));
+        lines.push_back(RepeatedSpread(e, api, o,
+                                       {e.At(o.target.Part(row, col, 1, 1)), e.At(o.whole.Part(row, col, 1, 1)),
+                                        e.At(o.blocks.Part(0, row * per, 1, 1))},
+                                       std::min(each, cols - col), RestText(rows, row, kMostRepeats),
+                                       {RowBlocks(o.target), RowBlocks(o.whole), 1}));
       }
     }
   } else {
@@ -77,10 +77,10 @@ void OverRows(Emitter& e, const std::string& api, const Operands& o, const Bound
         repeats = 1;
         mask = cols - col;
       }
-      lines.push_back(indent + Repeated(e, api, o,
-                                        {at(o.target, col, o.target.row_stride), at(o.whole, col, o.whole.row_stride),
-                                         at(o.blocks, 0, per)},
-                                        mask, std::to_string(repeats), {8, 8, 0}));
+      lines.push_back(indent + RepeatedSpread(e, api, o,
+                                              {at(o.target, col, o.target.row_stride),
+                                               at(o.whole, col, o.whole.row_stride), at(o.blocks, 0, per)},
+                                              mask, std::to_string(repeats), {8, 8, 0}));
       col += repeats * mask;
     }
     if (!one) lines.emplace_back("}");

@@ -11,9 +11,6 @@
 
 namespace uir::codegen::ascend {
 
-/*! \brief Most repeats of one call. */
-constexpr int64_t kMostRepeats = 255;
-
 //! \brief Makes blocks of the values of rows, in chunks that work buffers hold.
 //! \param column A value for each row; box: which rows count.
 //! \param rows How many, from the first on.

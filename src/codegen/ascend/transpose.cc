@@ -15,7 +15,6 @@ namespace {
 
 /*! \brief Blocks of either side of a repeat of TransDataTo5HD. */
 constexpr int64_t kListed = kSquare;
-constexpr int64_t kMostRepeats = 255;
 
 bool InSquares(const Tile& to, const Tile& turned) {
   if ((to.bytes != 2 && to.bytes != 4) || !to.RowsDense() || !RowsAligned(to) || turned.row_stride != 1) return false;

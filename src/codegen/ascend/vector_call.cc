@@ -10,9 +10,6 @@
 namespace uir::codegen::ascend {
 namespace {
 
-/*! \brief Most repeats of one call, and most blocks from a row to the next. */
-constexpr int64_t kMostRepeats = 255;
-
 std::vector<pipes::Region> RegionsOf(const VectorCall& call, int64_t rows, int64_t cols) {
   std::vector<pipes::Region> regions;
   for (size_t k = 0; k < call.tensors.size(); ++k) {

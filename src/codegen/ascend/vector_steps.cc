@@ -20,7 +20,7 @@ bool CountOnly(const Step& step) {
 }
 
 /*! \brief Bits that an element of the iOp takes in a step's result. */
-int64_t BitsOf(const Step& step) {
+int64_t StepBits(const Step& step) {
   return step.dtype == "bits" ? step.per : BytesOf(step.dtype) * 8 * step.per / step.pack;
 }
 
@@ -77,7 +77,7 @@ class Placer {
     // in place where source and target are the same bytes; a mask never is
     bool reuses = step.form == Step::Form::kPlain || step.form == Step::Form::kScalar ||
                   step.form == Step::Form::kSelect ||
-                  (step.form == Step::Form::kCast && BitsOf(step) == BitsOf(steps_[ready_.RootOf(step.args[0])]));
+                  (step.form == Step::Form::kCast && StepBits(step) == StepBits(steps_[ready_.RootOf(step.args[0])]));
     int taken = -1;
     if (step.form == Step::Form::kFarRest) {
       // most elements stay as they are
@@ -87,16 +87,16 @@ class Placer {
     }
     if (k != result && reuses) {
       for (int root : dying) {
-        if (steps_[root].dtype != "bits" && BitsOf(steps_[root]) == BitsOf(step)) taken = root;
+        if (steps_[root].dtype != "bits" && StepBits(steps_[root]) == StepBits(step)) taken = root;
       }
     }
     if (taken >= 0) {
       out_.of[k] = out_.of[taken];
     } else if (k != result) {
-      out_.of[k] = Own(BitsOf(step), step.dtype);
+      out_.of[k] = Own(StepBits(step), step.dtype);
     }
     for (int root : dying) {
-      if (root != taken) free_.emplace(BitsOf(steps_[root]), out_.of[root]);
+      if (root != taken) free_.emplace(StepBits(steps_[root]), out_.of[root]);
     }
   }
 

@@ -14,11 +14,9 @@ namespace {
 // where
 const char kGrid[] = "__clang_bang_builtin_vars.h | kernels/*/*.mlu";
 const char kTypes[] = "bang_device_types.h, mlu.h | kernels/*/*.mlu";
-const char kDecls[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
-const char kHeader[] = "bang_device_functions_decls.h";
 const char kKernels[] = "| kernels/*/*.mlu";
 const char kLaunch[] = "bang_runtime.h | kernels/*/*.mlu";
-const char kOps[] = "| kernels/fft/fft_optm_device/fft_generic_butterfly.h";
+const char kButterfly[] = "| kernels/fft/fft_optm_device/fft_generic_butterfly.h";
 const char kPipes[] = "| kernels/unary_op/unary_op_5pipeline.h, binary_op_5pipeline.h";
 
 // rules
@@ -50,8 +48,8 @@ std::vector<Api> ApiRows() {
       {"taskId", "macro", "", "", "", "S", "", kGrid},
       {"coreId", "macro", "", "", "", "S", "0x80 on the cluster's memory core", kGrid},
       {"clusterId", "macro", "", "", "", "S", "", kGrid},
-      {"__is_mpu", "plain", "", "", "", "S", "whether this is the cluster's memory core", kDecls},
-      {"__is_ipu", "plain", "", "", "", "S", "", kDecls},
+      {"__is_mpu", "plain", "", "", "", "S", "whether this is the cluster's memory core", kUsedDecls},
+      {"__is_ipu", "plain", "", "", "", "S", "", kUsedDecls},
       {"half", "type", "", "", "", "", "", kTypes},
       {"bfloat16_t", "type", "", "", "", "", "", kTypes},
       // --- launches ----------------------------------------------------------------------------------------------
@@ -67,52 +65,54 @@ std::vector<Api> ApiRows() {
        "GDRAM2GDRAM",
        "", "", "", "", kTypes},
       {"__memcpy", "plain", "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t", "", "", "IO, MOVE",
-       std::string(kDirections) + "; waits for all work before it, done when it returns", kDecls},
+       std::string(kDirections) + "; waits for all work before it, done when it returns", kUsedDecls},
       {"__memcpy", "strided",
        "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride:int src_stride:int "
        "segnum:int[0,2147483647]",
-       "", "", "IO, MOVE", std::string(kDirections) + "; strides in bytes, segnum is segments - 1", kDecls},
+       "", "", "IO, MOVE", std::string(kDirections) + "; strides in bytes, segnum is segments - 1", kUsedDecls},
       {"__memcpy", "3d",
        "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride0:int "
        "dst_segnum1:int[0,65535] dst_stride1:int dst_segnum2:int[0,65535] src_stride0:int "
        "src_segnum1:int[0,65535] src_stride1:int src_segnum2:int[0,65535]",
-       "", "", "IO, MOVE", std::string(kDirections) + "; waits for all work before it, done when it returns", kDecls},
+       "", "", "IO, MOVE", std::string(kDirections) + "; waits for all work before it, done when it returns",
+       kUsedDecls},
       {"__memcpy_async", "plain", "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t", "", "",
-       "IO, MOVE", kDirections, kDecls},
+       "IO, MOVE", kDirections, kUsedDecls},
       {"__memcpy_async", "strided",
        "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride:int src_stride:int "
        "segnum:int[0,2147483647]",
        "", "", "IO, MOVE",
        std::string(kDirections) +
            "; strides in bytes, segnum is segments - 1; a stride of 0 repeats the source; no stride is below size else",
-       kDecls},
+       kUsedDecls},
       {"__memcpy_async", "3d",
        "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride0:int "
        "dst_segnum1:int[0,2147483647] dst_stride1:int dst_segnum2:int[0,2147483647] src_stride0:int "
        "src_segnum1:int[0,2147483647] src_stride1:int src_segnum2:int[0,2147483647]",
-       "", "", "IO, MOVE", std::string(kDirections) + "; both sides have as many segments in all", kDecls},
+       "", "", "IO, MOVE", std::string(kDirections) + "; both sides have as many segments in all", kUsedDecls},
       // --- synchronisation ---------------------------------------------------------------------------------------
       {"sync;", "statement", "__asm__ __volatile__(\"sync;\\n\\t\");", "", "", "S",
        "all of the core's pipes, where there is no function for it", "bang_device_functions.h", "", "", "3"},
       {"__sync", "plain", "", "", "", "S", "all of the core's pipes", kKernels, "", "", "4"},
-      {"__sync_compute", "plain", "", "", "", "S", "COMPUTE alone, no copies", kDecls},
+      {"__sync_compute", "plain", "", "", "", "S", "COMPUTE alone, no copies", kUsedDecls},
       {"__sync_io", "plain", "", "", "", "S", "copies from and to GDRAM", kPipes, "", "", "4"},
       {"__sync_move", "plain", "", "", "", "S", "copies between memories on chip", kPipes, "", "", "4"},
       {"__sync_io_move_compute", "plain", "", "", "", "S", "all of the core's pipes", kPipes, "", "", "4"},
       {"__sync_cluster", "plain", "", "", "", "S",
-       "the cluster's four cores and its memory core; Union launches only; the core's pipes are drained first", kDecls},
+       "the cluster's four cores and its memory core; Union launches only; the core's pipes are drained first",
+       kUsedDecls},
       {"__sync_all_ipu", "plain", "", "", "", "S", "all cores of the task but memory cores; Union launches only",
-       kDecls},
+       kUsedDecls},
       // --- products ----------------------------------------------------------------------------------------------
       {"__bang_reshape_filter", "plain", "dst:T* src:T* n:int[1,65535] h:int[1,65535] w:int[1,65535] c:int[1,65535]",
        "float; half; int8_t", "", "COMPUTE", "n a multiple of 64, h * w * c * sizeof(T) of 128; dst is not src",
-       kDecls},
+       kUsedDecls},
       {"__bang_matmul", "plain",
        "dst:float* src:T* weight:T* height:int[1,65535] inner:int[1,65535] width:int[1,65535]", "float", "", "COMPUTE",
        "dst[height][width] = src[height][inner] * weight; weight in WRAM, [width][inner] through "
        "__bang_reshape_filter; inner * sizeof(T) a multiple of 64, width of 64; no public text shows how half weights "
        "lie",
-       kOps, "", "", "4"},
+       kButterfly, "", "", "4"},
   };
   for (const Api& row : VectorRows()) rows.push_back(row);
   for (const Api& row : CastRows()) rows.push_back(row);

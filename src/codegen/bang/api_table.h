@@ -8,6 +8,10 @@
 
 namespace uir::codegen::bang {
 
+// where functions were looked up: where they are declared, and in kernels that call them too
+constexpr char kDecls[] = "bang_device_functions_decls.h";
+constexpr char kUsedDecls[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
+
 /*! \brief Every row. */
 std::vector<Api> ApiRows();
 

@@ -19,7 +19,7 @@ std::string SpaceOf(const Tile& tile) {
   return tile.memory == kSram ? "SRAM" : "GDRAM";
 }
 
-bool Within(const Tile& to, const Tile& from) { return to.memory == kNram && from.memory == kNram; }
+bool InNram(const Tile& to, const Tile& from) { return to.memory == kNram && from.memory == kNram; }
 
 /*! \brief The vector function that copies one run within NRAM. */
 constexpr const char* kMove = "__bang_move";
@@ -40,7 +40,7 @@ struct Shape {
 };
 
 /*! \brief A product of two counts. */
-Bound Product(const Bound& a, const Bound& b) {
+Bound Times(const Bound& a, const Bound& b) {
   if (a.Constant()) return b * a.range.low;
   return {a.Text(Precedence::kProduct) + " * " + b.Text(Precedence::kAtom), a.range * b.range, Precedence::kProduct};
 }
@@ -73,7 +73,7 @@ Shape ShapeOf(const Tile& to, const Tile& from, const Box& box, const Bound& row
   if (dense) {
     shape.run = row.count * shape.run.range.low;
   } else if (shape.dims.empty() && FullRows(to, from, box)) {
-    shape.run = Product(row.count, shape.run);
+    shape.run = Times(row.count, shape.run);
   } else {
     shape.dims.push_back(row);
   }
@@ -122,7 +122,7 @@ class Copier {
       const Dimension& dim = shape.dims[0];
       form = "strided";
       args.insert(args.end(), {stride(dim, true), stride(dim, false), last(dim.count)});
-    } else if (Within(to_, from_)) {
+    } else if (InNram(to_, from_)) {
       // one segment: the strided form has no alignment
       form = "strided";
       args.insert(args.end(), {"0", "0", "0"});
@@ -190,7 +190,7 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
 }
 
 void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
-  bool within = Within(to, from), moves = within && IsRun(to, from, box) && Table().Has(kMove, "count", e.platform());
+  bool within = InNram(to, from), moves = within && IsRun(to, from, box) && Table().Has(kMove, "count", e.platform());
   std::vector<std::string> lines = CopyLines(e, to, from, box, moves ? kMove : within ? "__memcpy" : "__memcpy_async");
   if (lines.empty()) return;
   const std::vector<pipes::Region> regions = {from.Around(box).Region(false), to.Around(box).Region(true)};

@@ -22,18 +22,18 @@ namespace {
 constexpr double kMostAddend = 1024;
 
 /*! \brief An operand: a step, or a number. */
-struct Term {
+struct FusedTerm {
   int step = -1;
   std::string number;
 };
 
 double NumberOf(const std::string& literal) { return std::strtod(literal.c_str(), nullptr); }
-std::string LiteralOf(double number) { return Literal(number, "float"); }
+std::string FloatLiteral(double number) { return Literal(number, "float"); }
 
 bool Normal(double number) { return std::isfinite(number) && std::fabs(number) < 1e38 && std::fabs(number) > 1e-37; }
 
 /*! \brief x * scale + addend of one step x. */
-struct Affine {
+struct Scaled {
   double scale, addend;
 };
 
@@ -78,7 +78,7 @@ class Fuser {
   /*! \brief Whether the numbers of two steps may become one. */
   bool MayFold(int a, int b) const { return !given_.count(a) || !given_.count(b); }
 
-  bool AffineOf(int id, Affine* made) const {
+  bool AffineOf(int id, Scaled* made) const {
     const Step& step = steps_[id];
     if (Is(id, "mul_scalar")) {
       *made = {NumberOf(step.literal), 0};
@@ -96,7 +96,7 @@ class Fuser {
     if (Is(k, "mul")) {
       for (int side : {0, 1}) {
         int scaled = steps_[k].args[side], other = steps_[k].args[1 - side];
-        Affine affine;
+        Scaled affine;
         if (scaled == other || !MayFold(scaled, other)) continue;
         if (!Drawn(scaled, "mul_scalar") || uses_[other] != 1 || !AffineOf(other, &affine)) continue;
         double scale = NumberOf(steps_[scaled].literal);
@@ -116,7 +116,7 @@ class Fuser {
         if (product.args[0] == product.args[1] || !Drawn(arg, "mul_scalar") || !MayFold(k, arg)) continue;
         scale *= NumberOf(steps_[arg].literal);
         if (!Normal(scale)) continue;
-        steps_[k].literal = LiteralOf(scale);
+        steps_[k].literal = FloatLiteral(scale);
         given_.erase(k);
         uses_[arg] = 0;
         arg = steps_[arg].args[0];
@@ -127,7 +127,7 @@ class Fuser {
 
   /*! \brief A product or sum with a number, of what is x * scale + addend, is such a one itself. */
   void Fold(int k) {
-    Affine outer, inner;
+    Scaled outer, inner;
     bool adds = Is(k, "add_scalar");
     if (adds) {
       outer = {1, NumberOf(steps_[k].literal)};
@@ -142,7 +142,7 @@ class Fuser {
     Put(k, steps_[source].args[0], {inner.scale * outer.scale, inner.addend * outer.scale + outer.addend});
   }
 
-  void Put(int k, int source, const Affine& affine) {
+  void Put(int k, int source, const Scaled& affine) {
     if (!Normal(affine.scale)) return;
     given_.erase(k);
     if (affine.scale == 1 && affine.addend == 0) {
@@ -155,15 +155,15 @@ class Fuser {
     if (affine.addend == 0) {
       step.form = Step::Form::kScalar;
       step.api = "mul_scalar";
-      step.literal = LiteralOf(affine.scale);
+      step.literal = FloatLiteral(affine.scale);
     } else {
-      Write(k, "FUSION_FMA", {source, ""}, {-1, LiteralOf(affine.scale)}, {-1, LiteralOf(affine.addend)});
+      Write(k, "FUSION_FMA", {source, ""}, {-1, FloatLiteral(affine.scale)}, {-1, FloatLiteral(affine.addend)});
     }
   }
 
-  bool Write(int k, const std::string& mode, const Term& first, const Term& second, const Term& third) {
+  bool Write(int k, const std::string& mode, const FusedTerm& first, const FusedTerm& second, const FusedTerm& third) {
     if (steps_[first.step].column) return false;
-    for (const Term* term : {&second, &third}) {
+    for (const FusedTerm* term : {&second, &third}) {
       // of the operands the first alone may be the target
       if (k == result_ && term->step >= 0 && steps_[term->step].form == Step::Form::kInput &&
           apart_.count(steps_[term->step].operand)) {
@@ -183,7 +183,7 @@ class Fuser {
   }
 
   /*! \brief One operation drawn into the next; `letter` is that of the next: A, S or M. */
-  bool Draw(int k, int inner, char letter, const Term& third) {
+  bool Draw(int k, int inner, char letter, const FusedTerm& third) {
     static const struct {
       const char* api;
       const char* mode;
@@ -197,7 +197,8 @@ class Fuser {
       if (!Drawn(inner, row.api)) continue;
       if (row.mode[1] == 'M' && letter == 'M') return false;
       const Step& step = steps_[inner];
-      Term first{step.args[0], ""}, second = row.number ? Term{-1, step.literal} : Term{step.args[1], ""};
+      FusedTerm first{step.args[0], ""},
+          second = row.number ? FusedTerm{-1, step.literal} : FusedTerm{step.args[1], ""};
       if (row.number && third.step < 0 && row.mode[1] == 'A' && letter != 'M') return false;
       if (steps_[first.step].column && row.mode[1] != 'S' && !row.number) std::swap(first, second);
       std::string mode = std::string("FUSION_") + row.mode + letter;
@@ -228,7 +229,7 @@ class Fuser {
       int a = step.args[0], b = step.args[1];
       if (Is(a, "mul") && Draw(k, a, 'S', {b, ""})) return;
       if (Drawn(b, "mul_scalar") && !steps_[steps_[b].args[0]].column) {
-        Term number{-1, LiteralOf(-NumberOf(steps_[b].literal))};
+        FusedTerm number{-1, FloatLiteral(-NumberOf(steps_[b].literal))};
         if (Write(k, "FUSION_FMA", {steps_[b].args[0], ""}, number, {a, ""})) {
           uses_[b] = 0;
           return;

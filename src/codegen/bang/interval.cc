@@ -35,7 +35,7 @@ Interval Rounded(double low, double high, const Rounding& rounding = kFloat) {
   return {settled(low, -1), settled(high, 1)};
 }
 
-Interval Product(const Interval& a, const Interval& b) {
+Interval Multiplied(const Interval& a, const Interval& b) {
   double low = kInfinity, high = -kInfinity;
   for (double x : {a.low, a.high}) {
     for (double y : {b.low, b.high}) {
@@ -81,10 +81,10 @@ class Reader {
     auto arg = [&](size_t k) { return Of(step.args[k]); };
     if (api == "add_scalar" || api == "mul_scalar") {
       Interval x = arg(0), number = Number(step.literal);
-      return api == "mul_scalar" ? Product(x, number) : Rounded(x.low + number.low, x.high + number.high);
+      return api == "mul_scalar" ? Multiplied(x, number) : Rounded(x.low + number.low, x.high + number.high);
     }
     if (api == "mul") {
-      Interval x = arg(0), made = Product(x, arg(1));
+      Interval x = arg(0), made = Multiplied(x, arg(1));
       return step.args[0] == step.args[1] ? Interval{std::max(made.low, 0.0), made.high} : made;
     }
     if (api == "add" || api == "sub") {

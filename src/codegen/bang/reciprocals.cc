@@ -22,7 +22,7 @@ constexpr int kDivisor = 2;
 bool IsDivisor(const Use& use) { return use.iop->op == "binary" && use.iop->name == "div" && use.operand == kDivisor; }
 
 /*! \brief Whether a pointer holds copies of a number, and nobody reads them but to divide by them. */
-bool Repeats(const std::string& number, const std::vector<const Use*>& uses) {
+bool HoldsCopies(const std::string& number, const std::vector<const Use*>& uses) {
   return std::all_of(uses.begin(), uses.end(), [&](const Use* use) {
     if (!use->write) return IsDivisor(*use);
     return use->iop->op == "broadcast" && use->iop->sources[0]->pointer->name == number;
@@ -39,7 +39,7 @@ bool OnlyDivides(const std::string& name, const std::vector<const Use*>& uses, c
     if (use->iop->op != "broadcast") return IsDivisor(*use);
     const ISlice& copies = use->iop->targets[0];
     return !IsGroupForm(use->iop) && copies->pointer->level == "reg" &&
-           Repeats(name, all.at(std::string(copies->pointer->name)));
+           HoldsCopies(name, all.at(std::string(copies->pointer->name)));
   });
 }
 

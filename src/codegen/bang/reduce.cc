@@ -33,7 +33,9 @@ double IdentityOf(const std::string& op) {
 }
 
 /*! \brief Whether a tile of fp32 is one run of elements, all of them valid. */
-bool IsRun(const Tile& tile) { return tile.dtype == "fp32" && tile.Dense() && tile.box.Whole(tile.rows, tile.cols); }
+bool IsFloatRun(const Tile& tile) {
+  return tile.dtype == "fp32" && tile.Dense() && tile.box.Whole(tile.rows, tile.cols);
+}
 
 //! \brief Rows of a dense tile of fp32 onto each other, at least two, until one holds all.
 //! \param from The rows; `work` itself, or what must stay.
@@ -103,7 +105,7 @@ Tile Folded(Emitter& e, const std::string& op, const Tile& from, const Tile& wor
   first.col_stride = 1;
   first.box = Box::Of(1, cols);
   Tile row = AsRow(to);
-  const Tile& target = row.rows == 1 && row.cols == cols && IsRun(row) ? row : first;
+  const Tile& target = row.rows == 1 && row.cols == cols && IsFloatRun(row) ? row : first;
   if (rows == 1) return from.tensor == work.tensor ? first : from;
   FoldRows(e, op, from, work, target, rows, cols);
   return target;
@@ -113,7 +115,7 @@ void ReduceCols(Emitter& e, const Tile& to, const Tile& from, const std::string&
   int64_t cols = from.cols, fits = std::max<int64_t>(1, std::min(kMostWork, e.FreeBytes() / 3) / (cols * 4));
   int64_t rows = std::min(from.rows, fits);
   Tile sum = e.Work("fp32", rows, cols);
-  bool straight = rows == from.rows && rows > 1 && IsRun(from);
+  bool straight = rows == from.rows && rows > 1 && IsFloatRun(from);
   if (!straight) Gathered(e, sum, PartOf(e, from, 0, 0, rows, cols), IdentityOf(op));
   if (rows < from.rows) {
     Tile next = e.Work("fp32", rows, cols);
@@ -214,7 +216,7 @@ void ReduceRows(Emitter& e, const Tile& to, const Tile& whole, const std::string
     int64_t n = std::min(rows, from.rows - row);
     Tile part = PartOf(e, from, row, 0, n, cols), folded = work;
     bool turns = n > 1 && cols > 1;
-    if (!(turns && IsRun(part))) {
+    if (!(turns && IsFloatRun(part))) {
       Tile rest = work.Part(0, 0, n, cols);
       Gathered(e, rest, part, IdentityOf(op));
       part = rest;
@@ -293,7 +295,7 @@ namespace {
 //! So no end of a row is filled, and rows that are not there take no time.  Halves, and the order in which they are
 //! added, are those of rows of one length.
 //! \return Whether that may be, and takes less time than to fill the ends.
-bool Turned(Emitter& e, const IOp& iop, const Tile& to, const Tile& from) {
+bool ReduceTurned(Emitter& e, const IOp& iop, const Tile& to, const Tile& from) {
   const ISlice& source = iop->sources[0];
   const Box& box = from.box;
   const Tile row = AsRow(to);
@@ -366,7 +368,7 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   if (IsGroupForm(iop)) return EmitGroupReduce(e, iop);
   Tile to = e.TileOf(iop->targets[0]), from = e.TileOf(iop->sources[0]);
   const std::string axis = TextAttr(iop->attrs, "axis");
-  if (axis == "row" && Turned(e, iop, to, from)) return;
+  if (axis == "row" && ReduceTurned(e, iop, to, from)) return;
   if (axis == "row" && !Completed(e, iop, &to, &from)) TakeAllRows(e, iop, &to, &from);
   ReduceTile(e, to, from, std::string(iop->name), axis);
 }

@@ -18,7 +18,7 @@ using tiles::PlusText;
 using tiles::TimesText;
 
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
-constexpr int64_t kMostWork = 192 * 1024;
+constexpr int64_t kMostChunkWork = 192 * 1024;
 /*! \brief What a chunk is a multiple of, in elements: a vector instruction works on 128 bytes. */
 constexpr int64_t kChunkUnit = 128;
 /*! \brief Bytes per element of every work buffer. */
@@ -195,7 +195,7 @@ std::string Typed(const std::string& address, const std::string& own, const std:
 namespace {
 
 /*! \brief A bound, as the number that it is where it is the whole of a side. */
-Bound Within(const Bound& end, int64_t length) { return end.range.low >= length ? Bound::Of(length) : end; }
+Bound Clamped(const Bound& end, int64_t length) { return end.range.low >= length ? Bound::Of(length) : end; }
 
 /*! \brief Whether two tiles may share bytes of a memory; identical ones do not count if `same`. */
 bool MayShare(const Tile& a, const Tile& b, bool same) {
@@ -217,7 +217,7 @@ Layout LayoutOf(Emitter& e, const Program& program, Value result, int64_t most, 
   if (placed.slots() > 0) {
     int64_t free = e.FreeBytes() - RoundUp(placed.columns() * kMostRows * kSlotBytes, kChunkUnit) -
                    placed.segments() * kSegment * kSlotBytes;
-    int64_t room = std::min(kMostWork, free) / (placed.slots() * kSlotBytes) / kChunkUnit * kChunkUnit;
+    int64_t room = std::min(kMostChunkWork, free) / (placed.slots() * kSlotBytes) / kChunkUnit * kChunkUnit;
     chunk = std::min(chunk, std::max(room, kChunkUnit));
   }
   return {placed, chunk, placed.slots() > 0 && most > chunk};
@@ -269,7 +269,7 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
     box = Box::Of(tiles[0].rows, tiles[0].cols);
     // rows that sizes leave out cost nothing
     const bool first = given.row_begin.Constant() && given.row_begin.range.low == 0;
-    if (first && open) box.row_end = Within(given.row_end, tiles[0].rows);
+    if (first && open) box.row_end = Clamped(given.row_end, tiles[0].rows);
   }
   std::vector<bool> is_column(tiles.size(), false);
   for (const Step& step : made.steps()) {

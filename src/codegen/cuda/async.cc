@@ -17,7 +17,7 @@ namespace {
 
 bool IsSharedMemory(const Home& home) { return home.kind == Home::Kind::kSram || home.kind == Home::Kind::kScratch; }
 
-Path Joined(const Path& path, int index) {
+Path Below(const Path& path, int index) {
   Path out = path;
   out.push_back(index);
   return out;
@@ -60,7 +60,7 @@ class StagedLoop {
   StagedLoop(AsyncPlan* plan, const ffi::Array<ffi::ObjectRef>& parent, const Path& path, int index, int64_t stages)
       : all_(*plan), parent_(parent), path_(path), index_(index), stages_(static_cast<int>(stages)) {
     loop_ = parent[index].as_or_throw<Loop>();
-    own_ = Joined(path, index);
+    own_ = Below(path, index);
   }
 
   void Plan() {
@@ -128,7 +128,7 @@ class StagedLoop {
       step.wait.reset();
       step.commit = false;
     }
-    const Path ahead = stages_ == 2 ? path_ : Joined(path_, *before_.rbegin());
+    const Path ahead = stages_ == 2 ? path_ : Below(path_, *before_.rbegin());
     Expect(ring, ahead, index_, made);
     Expect(ring, own_, -1, made);
   }
@@ -146,7 +146,7 @@ class StagedLoop {
       for (size_t i = level.size(); i < use.loops.size(); ++i) times *= use.loops[i]->extent;
       bytes += times * BytesOfCopy(use.iop);
     }
-    (*made)[Joined(level, first)].rings.push_back({ring, std::nullopt, bytes, false});
+    (*made)[Below(level, first)].rings.push_back({ring, std::nullopt, bytes, false});
   }
 
   /*! \brief Index in a body of the node that holds a path, where it lies under `root`; else -1. */
@@ -204,19 +204,19 @@ class StagedLoop {
       for (int at : before_) {
         if (parent_[at].as<LoopNode>() != nullptr && parent_[at].as<LoopNode>()->attrs.count("stages")) return false;
       }
-      (*made)[Joined(path_, last)].commit = true;
+      (*made)[Below(path_, last)].commit = true;
     } else {
       // one loop over the S - 1 iterations that run ahead, a group each
       const auto* ahead = parent_[last].as<LoopNode>();
       if (before_.size() != 1 || ahead == nullptr || ahead->extent != stages_ - 1) return false;
       int final = -1;
       for (const Use& use : all_.uses_) {
-        const Path root = Joined(path_, last);
+        const Path root = Below(path_, last);
         if (use.write && buffers_.count(use.pointer()) && Under(use.path, root)) {
           final = std::max(final, use.path[root.size()]);
         }
       }
-      (*made)[Joined(Joined(path_, last), final)].commit = true;
+      (*made)[Below(Below(path_, last), final)].commit = true;
     }
     return true;
   }
@@ -224,7 +224,7 @@ class StagedLoop {
   /*! \brief Waits in the loop: at each barrier for what is read between it and the next. */
   bool Steady(std::map<Path, AsyncStep>* made) {
     const int first_load = *loads_.begin(), last_load = *loads_.rbegin();
-    (*made)[Joined(own_, last_load)].commit = true;
+    (*made)[Below(own_, last_load)].commit = true;
     if (syncs_.empty()) return Alone(made, first_load, last_load);
     bool wraps = false;
     for (size_t n = 0; n < syncs_.size(); ++n) {
@@ -238,9 +238,9 @@ class StagedLoop {
       const bool later = n + 1 == syncs_.size() && reads_in(-1, syncs_.front());
       wraps = wraps || later;
       if (later) {
-        (*made)[Joined(own_, at)].wait = newest - 1;
+        (*made)[Below(own_, at)].wait = newest - 1;
       } else if (reads_in(at, next)) {
-        (*made)[Joined(own_, at)].wait = newest;
+        (*made)[Below(own_, at)].wait = newest;
       }
     }
     arrived_ = wraps ? 1 : 0;
@@ -249,7 +249,7 @@ class StagedLoop {
     if (!early) return true;
     for (int at = index_ - 1; at > *before_.rbegin(); --at) {
       if (IsSync(parent_[at])) {
-        (*made)[Joined(path_, at)].wait = stages_ - 2;
+        (*made)[Below(path_, at)].wait = stages_ - 2;
         return true;
       }
     }
@@ -262,12 +262,12 @@ class StagedLoop {
   /*! \brief A loop without barriers: each warp has its own part, and waits for itself. */
   bool Alone(std::map<Path, AsyncStep>* made, int first_load, int last_load) {
     if (*reads_.begin() < last_load) return false;
-    AsyncStep& step = (*made)[Joined(own_, *reads_.begin())];
+    AsyncStep& step = (*made)[Below(own_, *reads_.begin())];
     step.wait = stages_ - 1;
     step.barrier = AsyncStep::Barrier::kWarp;
     // no lane still reads what is overwritten, in the iteration before or in a turn of a loop around this one
-    (*made)[Joined(own_, first_load)].barrier = AsyncStep::Barrier::kWarp;
-    if (IsRepeated()) (*made)[Joined(path_, *before_.begin())].barrier = AsyncStep::Barrier::kWarp;
+    (*made)[Below(own_, first_load)].barrier = AsyncStep::Barrier::kWarp;
+    if (IsRepeated()) (*made)[Below(path_, *before_.begin())].barrier = AsyncStep::Barrier::kWarp;
     arrived_ = 0;
     alone_ = true;
     return true;
@@ -288,13 +288,13 @@ class StagedLoop {
     const int first = *after_.begin();
     for (int at = index_ + 1; at < first; ++at) {
       if (IsSync(parent_[at])) {
-        (*made)[Joined(path_, at)].wait = 0;
+        (*made)[Below(path_, at)].wait = 0;
         return true;
       }
     }
     // with E iterations behind, the groups E .. E + S - 2 are read; so many of them the loop has waited for
     if (!alone_ && arrived_ >= stages_ - 1) return true;
-    AsyncStep& step = (*made)[Joined(path_, first)];
+    AsyncStep& step = (*made)[Below(path_, first)];
     step.wait = 0;
     step.barrier = alone_ ? AsyncStep::Barrier::kWarp : AsyncStep::Barrier::kBlock;
     return true;
@@ -329,7 +329,7 @@ void AsyncPlan::Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path) {
   for (int i = 0; i < static_cast<int>(body.size()); ++i) {
     const auto* loop = body[i].as<LoopNode>();
     if (loop == nullptr) continue;
-    Body(loop->body, Joined(path, i));
+    Body(loop->body, Below(path, i));
     const auto stages = AttrOr<int64_t>(loop->attrs, "stages", 0);
     if (stages > 0) StagedLoop(this, body, path, i, stages).Plan();
   }

@@ -12,9 +12,6 @@ namespace uir::codegen::cuda {
 
 namespace {
 
-/*! \brief Of what scratch and what lies before it begin at multiples. */
-constexpr int64_t kSharedAlign = 128;
-
 using Declarations = std::map<Path, std::vector<std::string>>;
 
 /*! \brief Where register arrays are declared: before the first iOp of the innermost body that holds all uses. */

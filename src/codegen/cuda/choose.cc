@@ -22,7 +22,7 @@ int64_t PowerOfTwoIn(int64_t value) { return value == 0 ? kWidestBytes : value &
 
 int Log2(int value) { return __builtin_ctz(static_cast<unsigned>(value)); }
 
-std::vector<Layout> Candidates() {
+std::vector<Layout> CandidateLayouts() {
   std::vector<Layout> layouts;
   for (int lanes_c = kLanes; lanes_c >= 1; lanes_c /= 2) {
     for (int vec = 16; vec >= 1; vec /= 2) {
@@ -34,7 +34,7 @@ std::vector<Layout> Candidates() {
 }
 
 const std::vector<Layout>& AllCandidates() {
-  static const std::vector<Layout> layouts = Candidates();
+  static const std::vector<Layout> layouts = CandidateLayouts();
   return layouts;
 }
 

@@ -23,7 +23,7 @@ std::pair<int, int> PositionOf(const Layout& l, int lane) {
 }
 
 /*! \brief Elements that one access moves: a block's neighbours, as far as rows of the tile keep them aligned. */
-int64_t WidthOf(const Fragment& f, const ScratchTile& tile, int bytes) {
+int64_t ScratchWidth(const Fragment& f, const ScratchTile& tile, int bytes) {
   int64_t vec = tile.turned ? f.layout.vec_r : f.layout.vec_c;
   int64_t length = tile.turned ? f.rows : f.cols;
   int64_t width = std::min<int64_t>(vec, kWidestBytes / bytes);
@@ -32,7 +32,7 @@ int64_t WidthOf(const Fragment& f, const ScratchTile& tile, int bytes) {
 }
 
 /*! \brief Cost of moving a fragment to or from the tile, in wavefronts. */
-int64_t CostOf(const Fragment& f, const ScratchTile& tile, int64_t width, int bytes) {
+int64_t ScratchCost(const Fragment& f, const ScratchTile& tile, int64_t width, int bytes) {
   std::vector<int64_t> addresses;
   for (int lane = 0; lane < kLanes; ++lane) {
     auto [i, j] = FirstOf(f, lane);
@@ -50,9 +50,9 @@ ScratchTile ChooseTile(const Fragment& to, const Fragment& from, int bytes) {
     int64_t length = turned ? to.rows : to.cols;
     for (int64_t pad : {0, 1, 2, 4, 8, 16}) {
       ScratchTile tile{length + pad, turned};
-      tile.width_in = WidthOf(from, tile, bytes);
-      tile.width_out = WidthOf(to, tile, bytes);
-      int64_t cost = CostOf(from, tile, tile.width_in, bytes) + CostOf(to, tile, tile.width_out, bytes);
+      tile.width_in = ScratchWidth(from, tile, bytes);
+      tile.width_out = ScratchWidth(to, tile, bytes);
+      int64_t cost = ScratchCost(from, tile, tile.width_in, bytes) + ScratchCost(to, tile, tile.width_out, bytes);
       if (cost < least) {
         least = cost;
         best = tile;

@@ -12,12 +12,12 @@ namespace uir::codegen::cuda {
 namespace {
 
 /*! \brief The layout in which every lane holds what it holds, once rows are called columns. */
-Layout Turned(const Layout& l) { return {l.lanes_c, l.lanes_r, l.vec_c, l.vec_r, !l.lanes_col_major}; }
+Layout TurnedLayout(const Layout& l) { return {l.lanes_c, l.lanes_r, l.vec_c, l.vec_r, !l.lanes_col_major}; }
 
 /*! \brief The lane's registers in the order of the turned layout: a change of names, which costs nothing. */
 Regs Renamed(Emitter& e, const Regs& x) {
   const Fragment& f = x.fragment;
-  Regs out = e.Temporary(x.name + "_turned", x.dtype, Fragment(Turned(f.layout), f.cols, f.rows));
+  Regs out = e.Temporary(x.name + "_turned", x.dtype, Fragment(TurnedLayout(f.layout), f.cols, f.rows));
   // never a flat loop: the registers' order differs
   Regs apart = x;
   apart.array_blocks_c = -1;
@@ -73,7 +73,7 @@ StepPtr PlanTranspose(StepPlanner& p, const IOp& iop) {
   auto step = std::make_unique<TransposeStep>(iop);
   if (!to.registers()) {
     step->way = TransposeStep::Way::kStored;
-    step->source = p.Source(source, from.registers() ? from.fragment.layout : Turned(p.plan.WorkLayout(iop)));
+    step->source = p.Source(source, from.registers() ? from.fragment.layout : TurnedLayout(p.plan.WorkLayout(iop)));
     step->transfer = p.Store(Turned(target), step->source.fragment);
     return step;
   }
@@ -82,7 +82,7 @@ StepPtr PlanTranspose(StepPlanner& p, const IOp& iop) {
   if (from.registers()) {
     step->source = p.Source(source, from.fragment.layout);
     const Fragment& f = step->source.fragment;
-    const Fragment x(Turned(f.layout), f.cols, f.rows);
+    const Fragment x(TurnedLayout(f.layout), f.cols, f.rows);
     if (!SameHolding(x, y)) step->conversion = p.Convert(y, x, std::string(target->pointer->dtype));
   } else {
     step->way = TransposeStep::Way::kLoaded;

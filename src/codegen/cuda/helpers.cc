@@ -291,7 +291,7 @@ bool Takes(const Helper& helper, const ScalarType* type) {
 }
 
 /*! \brief The helper of a key and its dtype (nullptr where it has no overloads). */
-std::pair<const Helper*, const ScalarType*> Find(const std::string& key) {
+std::pair<const Helper*, const ScalarType*> FindHelper(const std::string& key) {
   size_t colon = key.find(':');
   std::string name = key.substr(0, colon);
   const ScalarType* type = colon == std::string::npos ? nullptr : &TypeOf(key.substr(colon + 1));
@@ -299,7 +299,7 @@ std::pair<const Helper*, const ScalarType*> Find(const std::string& key) {
     if (name == helper.name && Takes(helper, type)) return {&helper, type};
   }
   // narrow floats are computed in float
-  if (type != nullptr && IsNarrow(*type)) return Find(name + ":fp32");
+  if (type != nullptr && IsNarrow(*type)) return FindHelper(name + ":fp32");
   CodegenError("There is no device function " + key + ".", "");
 }
 
@@ -335,7 +335,7 @@ std::string Instance(const Helper& helper, const ScalarType* type) {
 
 void Visit(const std::string& key, std::set<std::string>* done,
            const std::function<void(const Helper&, const ScalarType*)>& emit) {
-  auto [helper, type] = Find(key);
+  auto [helper, type] = FindHelper(key);
   std::string canonical = std::string(helper->name) + ":" + (type == nullptr ? "" : type->name);
   if (!done->insert(canonical).second) return;
   std::string calls = helper->calls;

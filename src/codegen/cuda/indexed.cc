@@ -70,7 +70,7 @@ bool ByRow(const ISlice& index, int64_t rows, int64_t cols, int64_t table_cols) 
   return index->rows == rows && index->cols == 1 && table_cols == cols;
 }
 
-std::string PadOf(Emitter& e, const IOp& iop) {
+std::string PadText(Emitter& e, const IOp& iop) {
   const ScalarType& type = TypeOf(std::string(iop->dtype));
   const ffi::Any pad = codegen::PadOf(iop).value_or(ffi::Any(int64_t{0}));
   if (auto whole = pad.as<int64_t>()) return StoredLiteral(type, *whole);
@@ -147,7 +147,7 @@ void GatherStep::Elements(Emitter& e, const Regs& y, const Regs& keys, const std
 void GatherStep::Print(Emitter& e) const {
   Regs index = e.Source(keys);
   Regs y = e.Target(target);
-  std::string pad = PadOf(e, iop);
+  std::string pad = PadText(e, iop);
   e.Meet(read);
   by_row ? Rows(e, y, index, pad) : Elements(e, y, index, pad);
   e.Commit(target, y);

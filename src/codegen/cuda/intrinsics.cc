@@ -204,7 +204,7 @@ std::vector<Intrinsic> Table() {
   return out;
 }
 
-const Intrinsic& Find(const std::string& name) {
+const Intrinsic& FindIntrinsic(const std::string& name) {
   for (const Intrinsic& one : Intrinsics()) {
     if (one.name == name) return one;
   }
@@ -214,7 +214,7 @@ const Intrinsic& Find(const std::string& name) {
 
 void Collect(const std::string& name, std::set<std::string>* into) {
   if (!into->insert(name).second) return;
-  for (const std::string& other : Find(name).calls) Collect(other, into);
+  for (const std::string& other : FindIntrinsic(name).calls) Collect(other, into);
 }
 
 }  // namespace
@@ -248,7 +248,7 @@ const std::vector<Intrinsic>& Intrinsics() {
 }
 
 bool HasIntrinsic(const std::string& name, const Arch& arch) {
-  const Intrinsic& one = Find(name);
+  const Intrinsic& one = FindIntrinsic(name);
   return arch.number >= one.arch && (!one.specific || (arch.specific && arch.number == one.arch));
 }
 

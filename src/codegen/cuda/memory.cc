@@ -12,7 +12,7 @@ namespace uir::codegen::cuda {
 namespace {
 
 /*! \brief ` + name * factor`, with nothing where it is 0 and 64 bits where the greatest value needs them. */
-std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
+std::string TermText(const std::string& name, int64_t factor, int64_t greatest) {
   if (name == "0" || factor == 0) return "";
   std::string sign = factor < 0 ? " - " : " + ";
   factor = std::abs(factor);
@@ -21,8 +21,8 @@ std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
   return sign + name + " * " + (greatest * factor > INT32_MAX ? "int64_t(" + text + ")" : text);
 }
 
-/*! \brief A sum of terms (`Term`) by itself: without the sign before its first one, unless that is a minus. */
-std::string Sum(const std::string& terms) {
+/*! \brief A sum of terms (`TermText`) by itself: without the sign before its first one, unless that is a minus. */
+std::string BareSum(const std::string& terms) {
   if (terms.empty()) return "0";
   return (terms.rfind(" - ", 0) == 0 ? "-" : "") + terms.substr(3);
 }
@@ -112,7 +112,7 @@ std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
 std::string Emitter::Along(const ISlice& slice, bool rows, const std::string& name, int64_t factor,
                            int64_t greatest) const {
   const auto& pitch = rows ? slice->row_pitch : slice->col_pitch;
-  if (!pitch) return Term(name, factor * (rows ? slice->row_stride : slice->col_stride), greatest);
+  if (!pitch) return TermText(name, factor * (rows ? slice->row_stride : slice->col_stride), greatest);
   if (name == "0") return "";
   const Affine step = pitch.value().Scale(factor);
   const std::string text = scope.Text(step, Precedence::kAtom);
@@ -222,8 +222,9 @@ void Emitter::Accesses(const Transfer& how, const Regs& regs, const Box& box, Wi
   auto coordinate = [&](bool wanted, bool replicated, const char* name, const std::string& lane, int vec, int step,
                         const std::string& block, const std::string& within, int stride) {
     if (!wanted || replicated) return std::string("0");
-    std::string text = Term(lane, vec, kLanes) + Term(block, step, INT16_MAX) + Term(within, stride, INT16_MAX);
-    out.Line(std::string("const int ") + name + " = " + Sum(text) + ";");
+    std::string text =
+        TermText(lane, vec, kLanes) + TermText(block, step, INT16_MAX) + TermText(within, stride, INT16_MAX);
+    out.Line(std::string("const int ") + name + " = " + BareSum(text) + ";");
     return std::string(name);
   };
   Cell cell;
@@ -242,7 +243,7 @@ void Emitter::Accesses(const Transfer& how, const Regs& regs, const Box& box, Wi
   std::string guard = condition.empty() ? "" : "if (" + condition + ") ";
   std::string kind = std::string(stream ? "_stream" : "");
   if (w == 1 && !stream) {
-    std::string element = pointer + "[" + Sum(offset) + "]";
+    std::string element = pointer + "[" + BareSum(offset) + "]";
     std::string value = regs.At(at[0], at[1], at[2], at[3]);
     if (load && outside.empty()) {
       out.Line(guard + value + " = " + element + ";");

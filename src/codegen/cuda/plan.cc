@@ -18,7 +18,7 @@ Arch ArchOf(const HardwareModel& hardware) {
 }
 
 /*! \brief Bytes of a lane's widest access to dram. */
-int64_t WidestOf(const IGraph& graph) {
+int64_t WidestAccess(const IGraph& graph) {
   const auto vector = AttrOr<int64_t>(graph->attrs, "vector_bytes", kWidestBytes * kLanes);
   return std::clamp<int64_t>(vector / kLanes, 1, kWidestBytes);
 }
@@ -26,7 +26,7 @@ int64_t WidestOf(const IGraph& graph) {
 }  // namespace
 
 Plan::Plan(const IGraph& graph)
-    : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)), widest_(WidestOf(graph)) {
+    : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)), widest_(WidestAccess(graph)) {
   Planner planner(this);
   planner.ChooseHomes();
   planner.ChooseLayouts();

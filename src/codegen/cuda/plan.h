@@ -24,6 +24,9 @@
 
 namespace uir::codegen::cuda {
 
+/*! \brief At multiples of how many bytes homes in shared memory begin, and scratch as a whole. */
+constexpr int64_t kSharedAlign = 128;
+
 /*! \brief Where a pointer lives. */
 struct Home {
   enum class Kind {

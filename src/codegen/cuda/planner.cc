@@ -16,8 +16,8 @@ namespace uir::codegen::cuda {
 
 namespace {
 
-/*! \brief Where homes begin; atoms change places by the address, so theirs begin with a whole one. */
-constexpr int64_t kSharedAlign = 128, kAtomAlign = 1024;
+/*! \brief Where homes of atoms begin: they change places by the address, so with a whole one. */
+constexpr int64_t kAtomAlign = 1024;
 
 int64_t BytesOf(const IPointer& pointer) { return pointer->size * TypeOf(std::string(pointer->dtype)).bytes; }
 

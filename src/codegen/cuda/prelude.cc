@@ -109,7 +109,7 @@ const std::vector<Item>& Items() {
   return items;
 }
 
-const Item& Find(const std::string& name) {
+const Item& FindItem(const std::string& name) {
   for (const Item& item : Items()) {
     if (item.name == name) return item;
   }
@@ -119,7 +119,7 @@ const Item& Find(const std::string& name) {
 }  // namespace
 
 void Needs::Core(const std::string& name) {
-  for (const std::string& callee : Find(name).calls) Core(callee);
+  for (const std::string& callee : FindItem(name).calls) Core(callee);
   core_.insert(name);
 }
 

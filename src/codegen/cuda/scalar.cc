@@ -46,7 +46,7 @@ std::string FloatLiteral(bool single, double value) {
   return Digits(value, single);
 }
 
-std::string WholeLiteral(const ScalarType& type, uint64_t bits) {
+std::string LiteralOfBits(const ScalarType& type, uint64_t bits) {
   return codegen::WholeLiteral(type.kind, type.bytes, type.stored, bits);
 }
 
@@ -78,16 +78,16 @@ double RoundTo(const ScalarType& type, double value) {
 
 std::string ComputeLiteral(const ScalarType& type, double value) {
   if (type.kind == Kind::kFloat) return FloatLiteral(type.bytes < 8, RoundFloat(type.name, value));
-  return WholeLiteral(type, WholeBits(type.kind, type.bytes, value));
+  return LiteralOfBits(type, WholeBits(type.kind, type.bytes, value));
 }
 
 std::string ComputeLiteral(const ScalarType& type, int64_t value) {
   if (type.kind == Kind::kFloat) return ComputeLiteral(type, static_cast<double>(value));
-  return WholeLiteral(type, static_cast<uint64_t>(value));
+  return LiteralOfBits(type, static_cast<uint64_t>(value));
 }
 
 std::string LimitLiteral(const ScalarType& type, bool highest, const ScalarType& as) {
-  return WholeLiteral(
+  return LiteralOfBits(
       as, highest ? HighestInt(type.kind, type.bytes) : static_cast<uint64_t>(LowestInt(type.kind, type.bytes)));
 }
 

@@ -19,7 +19,7 @@ namespace uir::codegen::cuda {
 namespace {
 
 /*! \brief The family; lines of a tile whose rows have so many bytes. */
-std::vector<Swizzle> Candidates(int64_t pitch) {
+std::vector<Swizzle> SwizzlesFor(int64_t pitch) {
   constexpr int64_t kFarthest = 8;
   const int64_t row = pitch % kPassBytes == 0 && pitch > 0 ? pitch : kPassBytes;
   std::vector<Swizzle> out = {Swizzle()};
@@ -40,7 +40,7 @@ struct ByteAccess {
 };
 
 /*! \brief Bytes from one line in memory to the next. */
-int64_t PitchOf(const ISlice& slice) {
+int64_t LinePitch(const ISlice& slice) {
   const int64_t bytes = TypeOf(std::string(slice->pointer->dtype)).bytes;
   return (slice->col_stride == 1 ? slice->row_stride : slice->col_stride) * bytes;
 }
@@ -67,7 +67,7 @@ std::vector<TileAccess> MoveAccesses(const Plan& plan, const IOp& move, const IS
 }
 
 /*! \brief The places in the pointer at which units find a slice, as far as they differ within what swizzles tell. */
-std::set<int64_t> OffsetsOf(const ISlice& slice, int64_t units, int64_t period) {
+std::set<int64_t> PlacesOf(const ISlice& slice, int64_t units, int64_t period) {
   std::set<int64_t> out;
   ffi::Map<ffi::String, int64_t> at;
   for (const ffi::String& name : slice->offset.Variables()) at.Set(name, 0);
@@ -98,9 +98,9 @@ void Planner::ChooseSwizzles() {
 
     int64_t pitch = 0;
     for (const Use* use : uses) {
-      if (use->iop->op == "contract" && !use->write) pitch = std::max(pitch, PitchOf(use->slice));
+      if (use->iop->op == "contract" && !use->write) pitch = std::max(pitch, LinePitch(use->slice));
     }
-    const std::vector<Swizzle> candidates = Candidates(pitch);
+    const std::vector<Swizzle> candidates = SwizzlesFor(pitch);
     const int64_t period = candidates.back().line * kPassBytes / kLaneBytes;
     std::vector<ByteAccess> accesses;
     for (const Use* use : uses) {
@@ -110,7 +110,7 @@ void Planner::ChooseSwizzles() {
       } else if (use->iop->op == "move") {
         own = MoveAccesses(*plan_, use->iop, use->slice);
       }
-      for (int64_t offset : OffsetsOf(use->slice, plan_->graph_->num_units, period / bytes)) {
+      for (int64_t offset : PlacesOf(use->slice, plan_->graph_->num_units, period / bytes)) {
         for (const TileAccess& one : own) {
           accesses.push_back({one.elements * bytes, use->times(), {}});
           for (const auto& [row, col] : one.at) {

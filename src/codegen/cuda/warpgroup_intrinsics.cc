@@ -67,7 +67,7 @@ Intrinsic Product(const WgmmaRow& row, int columns, bool tiles) {
 //! \brief What surrounds products. Their sums are operands of the fence and of the wait, the factors in registers of
 //! the fence, by empty statements right before and after these: a compiler knows nothing of what happens to registers
 //! between the two, and would else be free to move across what sets or reads them (CUTLASS: `warpgroup_fence_operand`).
-std::vector<Intrinsic> Steps() {
+std::vector<Intrinsic> StepIntrinsics() {
   const std::string function = "__device__ __forceinline__ void ";
   std::string hold = "// What sets or reads these registers stays on its side of this.\n";
   for (const auto& [type, constraint] :
@@ -116,7 +116,7 @@ std::string WgmmaName(const WgmmaRow& row, int columns, bool tiles) {
 }
 
 std::vector<Intrinsic> WarpgroupIntrinsics() {
-  std::vector<Intrinsic> out = Steps();
+  std::vector<Intrinsic> out = StepIntrinsics();
   out.push_back(
       {"wgmma_tile",
        kArch,

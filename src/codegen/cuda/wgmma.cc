@@ -16,8 +16,6 @@ namespace uir::codegen::cuda {
 
 namespace {
 
-constexpr int64_t kAtomRows = 8, kAtomLine = 128;
-
 /*! \brief The descriptor of a factor's part from `major` on, in step k. */
 std::string Descriptor(Emitter& e, const ISlice& slice, const WgmmaTile& tile, bool is_a, int64_t major, int depth,
                        const std::string& k) {

@@ -12,6 +12,7 @@
 // wherever it is possible, false nowhere.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ struct MmaRow;
 
 /*! \brief Warps that make one product, and rows of a that each of them has. */
 constexpr int kWarpgroup = 4, kWarpRows = 16;
+/*! \brief Lines of an atom, and the bytes of its longest ones. */
+constexpr int64_t kAtomRows = 8, kAtomLine = 128;
 //! \brief Columns of a that a tf32 instruction contracts.  mma.sync may take them in any order, as long as both factors
 //! do; wgmma reads b from memory in theirs, so a's fragments are loaded by ldmatrix, which keeps it.
 constexpr int kTf32Depth = 8;

@@ -15,7 +15,7 @@ namespace uir::codegen::cuda {
 
 namespace {
 
-constexpr int64_t kChunk = 16, kAtomRows = 8, kAtomLine = 128;
+constexpr int64_t kChunk = 16;
 /*! \brief Bytes along the contracted side that one instruction takes. */
 constexpr int64_t kDepthBytes = 32;
 

@@ -17,7 +17,7 @@ std::string NameOf(const Instruction& instruction) {
   return instruction.lines.empty() ? instruction.pipe : instruction.lines.front();
 }
 
-std::string Describe(const Program& program, const Race& race, Placer* placer) {
+std::string DescribeRace(const Program& program, const Race& race, Placer* placer) {
   const Instance& a = placer->run().instances[race.first];
   const Instance& b = placer->run().instances[race.second];
   const Op& first = program.ops[a.op];
@@ -55,7 +55,7 @@ SyncReport ReportOf(const Program& program, const Vocabulary& vocabulary, const 
       break;
   }
   for (const Race& race : Check(placer->run(), vocabulary, placer->syncs(), actions, s, false).races) {
-    std::string text = Describe(program, race, placer);
+    std::string text = DescribeRace(program, race, placer);
     if (std::find(report.serves.begin(), report.serves.end(), text) == report.serves.end()) {
       report.serves.push_back(text);
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Node = pipes::Node;
 
-bool Names(const Affine& expr, const std::string& variable) {
+bool HasVariable(const Affine& expr, const std::string& variable) {
   const auto names = expr.Variables();
   return std::any_of(names.begin(), names.end(), [&](const ffi::String& name) { return name == variable; });
 }
@@ -32,7 +32,7 @@ bool KeepsPlaces(const std::vector<Node>& body, const std::set<std::string>& dra
   return std::all_of(body.begin(), body.end(), [&](const Node& node) {
     const auto& regions = node.instruction.regions;
     return KeepsPlaces(node.body, dram) && std::none_of(regions.begin(), regions.end(), [&](const pipes::Region& one) {
-             return dram.count(one.memory) == 0 && Names(one.begin, "pid");
+             return dram.count(one.memory) == 0 && HasVariable(one.begin, "pid");
            });
   });
 }
@@ -51,7 +51,7 @@ std::vector<Node> ByTurn(std::vector<Node> body) {
 /*! \brief Whether ids of flags alternate with turns. */
 bool CountsTurns(const std::vector<Node>& body) {
   return std::any_of(body.begin(), body.end(), [](const Node& node) {
-    return (node.kind == Node::Kind::kSync && Names(node.sync.id, kTurn)) || CountsTurns(node.body);
+    return (node.kind == Node::Kind::kSync && HasVariable(node.sync.id, kTurn)) || CountsTurns(node.body);
   });
 }
 
@@ -61,9 +61,9 @@ void DeclareCounters(std::vector<Node>* body) {
     const Node& loop = (*body)[k];
     if (loop.kind != Node::Kind::kLoop || !loop.fewer) continue;
     const std::string variable = loop.var;
-    const bool behind =
-        std::any_of(body->begin() + static_cast<std::ptrdiff_t>(k) + 1, body->end(),
-                    [&](const Node& node) { return node.kind == Node::Kind::kSync && Names(node.sync.id, variable); });
+    const bool behind = std::any_of(
+        body->begin() + static_cast<std::ptrdiff_t>(k) + 1, body->end(),
+        [&](const Node& node) { return node.kind == Node::Kind::kSync && HasVariable(node.sync.id, variable); });
     if (!behind) continue;
     // "for (int32_t tile = 0; ..." -> "int32_t tile = 0;", "for (; ..."
     const size_t open = loop.text.find('('), end = loop.text.find(';');
@@ -100,7 +100,7 @@ pipes::Plan PlanGroups(const Emitter& e, std::vector<Node> body, const pipes::Vo
   }
   const std::string counter = CountsTurns(plan.body) ? e.turn() : "";
   const bool behind = std::any_of(plan.body.begin(), plan.body.end(), [](const Node& node) {
-    return node.kind == Node::Kind::kSync && Names(node.sync.id, kTurn);
+    return node.kind == Node::Kind::kSync && HasVariable(node.sync.id, kTurn);
   });
   for (Node& node : plan.body) {
     if (node.kind != Node::Kind::kLoop) continue;

@@ -5,6 +5,7 @@
 // functions are within 1 ULP.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "codegen/tiles/program.h"
@@ -23,7 +24,8 @@ Value FloatUnary(Program& p, const std::string& name, Value x, double param);
 /*! \brief A binary function of fp32. */
 Value FloatBinary(Program& p, const std::string& name, Value x, Value y);
 
-// formulas of several files
+// of several files
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /*! \brief ln(1 + x), relative error about 3 ULP. */
 Value Log1p(Program& p, Value x);
 /*! \brief x^y as numpy.power; error about 2 ULP, the logarithm being held in two floats. */

@@ -11,7 +11,6 @@
 namespace uir::codegen::tiles {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
 
 using UnaryFn = Value (*)(Program& p, Value x, double c);

@@ -8,13 +8,12 @@
 namespace uir::codegen::tiles {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // ln 2 in two floats, the first short enough that whole multiples up to 2^8 are exact
 constexpr double kLn2High = 0.693145751953125, kLn2Low = 1.42860682030941723e-06;
 constexpr double kInverseLn2 = 1.44269504088896341;
 
 /*! \brief A float as two of half as many bits each: products of such halves are exact. */
-Two Split(Program& p, Value x) {
+Two Halves(Program& p, Value x) {
   Value scaled = p.Muls(x, 4097), high = p.Sub(scaled, p.Sub(scaled, x));
   return {high, p.Sub(x, high)};
 }
@@ -72,7 +71,7 @@ Value ExpOf(Program& p, Two x) {
 
 Two ExactProduct(Program& p, Value x, Value y) {
   Value product = p.Mul(x, y);
-  Two a = Split(p, x), b = Split(p, y);
+  Two a = Halves(p, x), b = Halves(p, y);
   Value error = p.Sub(p.Mul(a.high, b.high), product);
   error = p.Add(p.Add(error, p.Mul(a.high, b.low)), p.Mul(a.low, b.high));
   return {product, p.Add(error, p.Mul(a.low, b.low))};

@@ -155,11 +155,11 @@ void Int64ToFloat(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScala
   }
 }
 
-using Key = std::tuple<uint32_t, uint32_t, int>;
-using Table = std::map<Key, Loop>;
+using CastKey = std::tuple<uint32_t, uint32_t, int>;
+using CastTable = std::map<CastKey, Loop>;
 
 template <uint32_t kFrom, uint32_t kTo>
-void AddRounded(Table* table) {
+void AddRounded(CastTable* table) {
   (*table)[{kFrom, kTo, kRint}] = CastLoop<kFrom, kTo, kRint>;
   (*table)[{kFrom, kTo, kFloor}] = CastLoop<kFrom, kTo, kFloor>;
   (*table)[{kFrom, kTo, kCeil}] = CastLoop<kFrom, kTo, kCeil>;
@@ -167,18 +167,18 @@ void AddRounded(Table* table) {
   (*table)[{kFrom, kTo, kTrunc}] = CastLoop<kFrom, kTo, kTrunc>;
 }
 template <uint32_t kFrom, uint32_t kTo>
-void AddPlain(Table* table) {
+void AddPlain(CastTable* table) {
   (*table)[{kFrom, kTo, kNone}] = CastLoop<kFrom, kTo, kRint>;
 }
 template <uint32_t kFrom, uint32_t kTo>
-void AddBoth(Table* table) {
+void AddBoth(CastTable* table) {
   AddRounded<kFrom, kTo>(table);
   AddPlain<kFrom, kTo>(table);
 }
 
-const Table& Casts() {
+const CastTable& Casts() {
   static const auto* table = [] {
-    auto* t = new Table();
+    auto* t = new CastTable();
     AddPlain<kUirInt8, kUirHalf>(t);
     AddPlain<kUirUint8, kUirHalf>(t);
     AddBoth<kUirInt16, kUirHalf>(t);

@@ -6,12 +6,11 @@
 #include "base/rounding.h"
 #include "device/ascendc/engine.h"
 #include "device/ascendc/instruction.h"
+#include "device/ascendc/lanes.h"
 
 namespace uir::ascendc {
 
 namespace {
-
-constexpr int64_t kBlock = 32;
 
 /*! \brief The pipe of a copy, or kUirAll for one that the device does not have. */
 uint32_t PipeOf(uint32_t source, uint32_t target) {
@@ -43,20 +42,20 @@ void CheckLimits(const UirCopy& copy, Instruction* instruction) {
   auto size = static_cast<int64_t>(TypeBytes(copy.dst.type));
   if (copy.any_bytes) {
     instruction->Need(copy.row_bytes % size == 0, "limit", "blockLen is no multiple of the element");
-    instruction->Need(copy.left <= kBlock && copy.right <= kBlock, "limit", "pads by more than 32 bytes");
+    instruction->Need(copy.left <= kBlockBytes && copy.right <= kBlockBytes, "limit", "pads by more than 32 bytes");
     if (size == 8 && copy.pad) {
       instruction->Need(copy.pad_value == 0, "limit", "pads elements of eight bytes with something else than 0");
     }
   } else {
     instruction->Need(copy.row_bytes > 0, "limit", "copies nothing; a count is 1 or more");
-    instruction->Need(copy.row_bytes % kBlock == 0, "limit", [&] {
+    instruction->Need(copy.row_bytes % kBlockBytes == 0, "limit", [&] {
       return std::to_string(copy.row_bytes) + " bytes are copied; DataCopy moves multiples of 32";
     });
   }
 }
 
 /*! \brief The bytes that a row takes in the core: the pads, and the rest of its last block. */
-int64_t PaddedRow(const UirCopy& copy) { return RoundUp(copy.left + copy.row_bytes + copy.right, kBlock); }
+int64_t PaddedRow(const UirCopy& copy) { return RoundUp(copy.left + copy.row_bytes + copy.right, kBlockBytes); }
 
 void AddRows(Operand* operand, const UirCopy& copy, int64_t pitch, int64_t bytes) {
   for (int64_t row = 0; row < copy.rows; ++row) operand->ranges.Add(row * pitch, bytes);
@@ -89,7 +88,7 @@ void FillPads(const UirCopy& copy, const Operand& target, int64_t row) {
   fill(copy.left + copy.row_bytes, padded);
 }
 
-void Load(const UirCopy& copy, const Operand& source, const Operand& target) {
+void LoadRows(const UirCopy& copy, const Operand& source, const Operand& target) {
   auto bytes = static_cast<size_t>(copy.row_bytes);
   for (int64_t row = 0; row < copy.rows; ++row) {
     int64_t from = row * copy.src_pitch, to = row * copy.dst_pitch + copy.left;
@@ -142,7 +141,7 @@ void RunCopy(const UirCopy& copy, int line) {
   bool load = copy.src.memory == kUirGm, store = copy.dst.memory == kUirGm;
   AddRows(&source, copy, copy.src_pitch, copy.row_bytes);
   AddRows(&target, copy, copy.dst_pitch, load && copy.any_bytes ? PaddedRow(copy) : copy.row_bytes);
-  if (!instruction.Begin(kBlock)) return;
+  if (!instruction.Begin(kBlockBytes)) return;
   if (load || store) {
     instruction.EndTransfer(load ? source : target, copy.rows, store);
   } else {
@@ -152,7 +151,7 @@ void RunCopy(const UirCopy& copy, int line) {
   }
   if (!machine.values) return;
   if (load) {
-    Load(copy, source, target);
+    LoadRows(copy, source, target);
   } else if (store) {
     Store(copy, source, target, &instruction);
   } else {

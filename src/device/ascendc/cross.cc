@@ -77,7 +77,7 @@ void Set(int mode, int id, const Pipes::Known& known) {
 }
 
 /*! \brief Sleep until the flag is there, and take it. */
-void Wait(int id, uint32_t pipe, int line) {
+void WaitForAll(int id, uint32_t pipe, int line) {
   Core& core = *machine.core;
   core.wait_flag = id;
   core.wait_pipe = pipe;
@@ -112,7 +112,7 @@ void uir_ascendc_cross_set(int mode, int pipe, int id, int line) {
   Set(mode, id, core.pipes.ForOthers(core.pipes.Publish(static_cast<uint32_t>(pipe))));
 }
 
-void uir_ascendc_cross_wait(int pipe, int id, int line) { Wait(id, static_cast<uint32_t>(pipe), line); }
+void uir_ascendc_cross_wait(int pipe, int id, int line) { WaitForAll(id, static_cast<uint32_t>(pipe), line); }
 
 void uir_ascendc_sync_all(int vector_only, int line) {
   Core& core = *machine.core;
@@ -123,7 +123,7 @@ void uir_ascendc_sync_all(int vector_only, int line) {
   ++machine.counters["sync_alls"];
   core.pipes.BarrierAll();
   Set(vector_only ? 0 : 3, kSyncAll - vector_only, core.pipes.ForOthers(core.pipes.Publish(kUirS)));
-  Wait(kSyncAll - vector_only, kUirS, line);
+  WaitForAll(kSyncAll - vector_only, kUirS, line);
 }
 
 }  // extern "C"

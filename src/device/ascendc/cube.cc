@@ -12,12 +12,12 @@
 #include "base/rounding.h"
 #include "device/ascendc/engine.h"
 #include "device/ascendc/instruction.h"
+#include "device/ascendc/lanes.h"
 
 namespace uir::ascendc {
 
 namespace {
 
-constexpr int64_t kFractal = 512;
 constexpr int64_t kSide = 16;
 
 /*! \brief The shape of a product in fractals. */
@@ -30,10 +30,10 @@ struct Shape {
 
   int64_t A(int64_t i, int64_t l) const {
     if (vector) return l * size;
-    return (i / kSide * k_blocks + l / per_block) * kFractal + i % kSide * 32 + l % per_block * size;
+    return (i / kSide * k_blocks + l / per_block) * kFractalBytes + i % kSide * 32 + l % per_block * size;
   }
   int64_t B(int64_t l, int64_t j) const {
-    return (l / per_block * column_blocks + j / kSide) * kFractal + j % kSide * 32 + l % per_block * size;
+    return (l / per_block * column_blocks + j / kSide) * kFractalBytes + j % kSide * 32 + l % per_block * size;
   }
   int64_t C(int64_t i, int64_t j) const {
     return ((j / kSide * row_blocks + i / kSide) * kSide * kSide + i % kSide * kSide + j % kSide) * 4;
@@ -91,8 +91,8 @@ void Multiply(const UirMmad& mmad, const Shape& s, const Operand& a, const Opera
   }
 }
 
-bool Known(const Shape& s, const UirMmad& mmad, const Operand& a, const Operand& b, const Operand& c,
-           const Operand* bias) {
+bool KnownInputs(const Shape& s, const UirMmad& mmad, const Operand& a, const Operand& b, const Operand& c,
+                 const Operand* bias) {
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t l = 0; l < s.k; ++l) {
       if (!AllKnown(a.known + s.A(i, l), s.size)) return false;
@@ -151,8 +151,8 @@ void RunMmad(const UirMmad& mmad, int line) {
   if (bias) bias->ranges.Add(0, s.n * 4);
   Operand* before = !mmad.from_zero && !bias ? &instruction.Reads(mmad.c, "result before") : nullptr;
   Operand& c = instruction.Writes(mmad.c, "result");
-  a.ranges.Add(0, s.vector ? s.k * s.size : s.row_blocks * s.k_blocks * kFractal);
-  b.ranges.Add(0, CeilDiv(s.k, s.per_block) * s.column_blocks * kFractal);
+  a.ranges.Add(0, s.vector ? s.k * s.size : s.row_blocks * s.k_blocks * kFractalBytes);
+  b.ranges.Add(0, CeilDiv(s.k, s.per_block) * s.column_blocks * kFractalBytes);
   int64_t bytes = s.row_blocks * s.column_blocks * kSide * kSide * 4;
   c.ranges.Add(0, bytes);
   if (before) before->ranges.Add(0, bytes);
@@ -163,7 +163,7 @@ void RunMmad(const UirMmad& mmad, int line) {
   double rate = machine.device.cube_operations;
   instruction.End(machine.device.timed && rate > 0 ? operations / rate : 0, machine.device.pipes[kUirM].start);
   if (!machine.values) return;
-  bool known = Known(s, mmad, a, b, c, bias);
+  bool known = KnownInputs(s, mmad, a, b, c, bias);
   if (!known) instruction.Fault("unwritten", "multiplies elements that nobody wrote", kUirL0a);
   if (mmad.c.type == kUirFloat) {
     Multiply<float>(mmad, s, a, b, c, bias);

@@ -9,13 +9,11 @@
 #include "base/rounding.h"
 #include "device/ascendc/engine.h"
 #include "device/ascendc/instruction.h"
+#include "device/ascendc/lanes.h"
 
 namespace uir::ascendc {
 
 namespace {
-
-constexpr int64_t kBlock = 32;
-constexpr int64_t kFractal = 512;
 
 void NeedRange(const char* name, int64_t value, int64_t least, int64_t most, Instruction* instruction) {
   instruction->Need(value >= least && value <= most, "limit", [&] {
@@ -51,10 +49,10 @@ Square SquareOf(int64_t size) {
 
 /*! \brief Where element (row, column) of a square lies: fractals follow each other downwards, or to the right. */
 int64_t InSquare(int64_t row, int64_t column, int64_t size, int64_t fractal_bytes) {
-  int64_t columns = kBlock / size;  // of a fractal
+  int64_t columns = kBlockBytes / size;  // of a fractal
   int64_t fractal = size == 4 ? column / columns : row / 16;
   int64_t r = size == 4 ? row : row % 16, c = size == 4 ? column % columns : column;
-  return fractal * fractal_bytes + r * kBlock + c * size;
+  return fractal * fractal_bytes + r * kBlockBytes + c * size;
 }
 
 }  // namespace
@@ -73,20 +71,20 @@ void RunNd2Nz(const UirNd2Nz& copy, int line) {
   NeedRange("dstNzNStride", copy.dst_row, 1, 16384, &instruction);
   instruction.Need(copy.dst.memory == kUirL1, "path", "fractals are laid out on the way to L1 alone");
   if (instruction.faulty()) return;
-  int64_t per_block = kBlock / size, blocks = CeilDiv(copy.columns, per_block);
+  int64_t per_block = kBlockBytes / size, blocks = CeilDiv(copy.columns, per_block);
   Operand& src = instruction.Reads(copy.src, "source");
   Operand& dst = instruction.Writes(copy.dst, "target");
   auto from = [&](int64_t matrix, int64_t row) { return (matrix * copy.src_matrix + row * copy.src_row) * size; };
   auto to = [&](int64_t matrix, int64_t row, int64_t block) {
-    return matrix * copy.dst_matrix * size + (block * copy.dst_block + row * copy.dst_row) * kBlock;
+    return matrix * copy.dst_matrix * size + (block * copy.dst_block + row * copy.dst_row) * kBlockBytes;
   };
   for (int64_t matrix = 0; matrix < copy.matrices; ++matrix) {
     for (int64_t row = 0; row < copy.rows; ++row) src.ranges.Add(from(matrix, row), copy.columns * size);
     for (int64_t block = 0; block < blocks; ++block) {
-      for (int64_t row = 0; row < copy.rows; ++row) dst.ranges.Add(to(matrix, row, block), kBlock);
+      for (int64_t row = 0; row < copy.rows; ++row) dst.ranges.Add(to(matrix, row, block), kBlockBytes);
     }
   }
-  if (!instruction.Begin(kBlock)) return;
+  if (!instruction.Begin(kBlockBytes)) return;
   instruction.EndTransfer(src, copy.matrices * copy.rows, false);
   if (!machine.values) return;
   for (int64_t matrix = 0; matrix < copy.matrices; ++matrix) {
@@ -94,10 +92,10 @@ void RunNd2Nz(const UirNd2Nz& copy, int line) {
       bool known = AllWritten(src, from(matrix, row), copy.columns * size);
       for (int64_t block = 0; block < blocks; ++block) {
         int64_t bytes = std::min(per_block, copy.columns - block * per_block) * size;
-        int64_t at = from(matrix, row) + block * kBlock, place = to(matrix, row, block);
+        int64_t at = from(matrix, row) + block * kBlockBytes, place = to(matrix, row, block);
         // The rest of the last block is filled with zeros.
-        std::memset(dst.data + place, 0, kBlock);
-        SetKnown(dst.known + place, kBlock);
+        std::memset(dst.data + place, 0, kBlockBytes);
+        SetKnown(dst.known + place, kBlockBytes);
         std::memcpy(dst.data + place, src.data + at, static_cast<size_t>(bytes));
         if (!known) LoadKnown(src, at, dst.known + place, bytes);
       }
@@ -123,18 +121,18 @@ void RunLoad(const UirLoad& load, int line) {
   NeedRange("dstGap", load.dst_gap, 0, 65535, &instruction);
   NeedRange("dstFracGap", load.dst_fractal_gap, 0, 65535, &instruction);
   if (instruction.faulty() || load.repeat == 0) return;
-  instruction.Need(load.dst.address % kFractal == 0, "misaligned", "the target needs an alignment of 512 bytes");
+  instruction.Need(load.dst.address % kFractalBytes == 0, "misaligned", "the target needs an alignment of 512 bytes");
   Square square = load.square ? SquareOf(size) : Square{1, 16};
-  int64_t unit = square.fractals * kFractal, fractal_step = (load.dst_fractal_gap + 1) * kFractal;
+  int64_t unit = square.fractals * kFractalBytes, fractal_step = (load.dst_fractal_gap + 1) * kFractalBytes;
   auto from = [&](int64_t i) { return (load.start + i * load.src_stride) * unit; };
-  auto to = [&](int64_t i, int64_t fractal) { return i * (load.dst_gap + 1) * kFractal + fractal * fractal_step; };
+  auto to = [&](int64_t i, int64_t fractal) { return i * (load.dst_gap + 1) * kFractalBytes + fractal * fractal_step; };
   Operand& src = instruction.Reads(load.src, "source");
   Operand& dst = instruction.Writes(load.dst, "target");
   for (int64_t i = 0; i < load.repeat; ++i) {
     src.ranges.Add(from(i), unit);
-    for (int64_t f = 0; f < square.fractals; ++f) dst.ranges.Add(to(i, f), kFractal);
+    for (int64_t f = 0; f < square.fractals; ++f) dst.ranges.Add(to(i, f), kFractalBytes);
   }
-  if (instruction.faulty() || !instruction.Begin(kBlock)) return;
+  if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
   if (global) {
     instruction.EndTransfer(src, load.repeat, false);
   } else {
@@ -144,17 +142,17 @@ void RunLoad(const UirLoad& load, int line) {
   }
   if (!machine.values) return;
   for (int64_t i = 0; i < load.repeat; ++i) {
-    uint8_t global_known[kFractal];
+    uint8_t global_known[kFractalBytes];
     const uint8_t* known = global ? global_known : src.known + from(i);
-    if (global) LoadKnown(src, from(i), global_known, kFractal);
+    if (global) LoadKnown(src, from(i), global_known, kFractalBytes);
     if (!load.transpose) {
-      std::memcpy(dst.data + to(i, 0), src.data + from(i), kFractal);
-      std::memcpy(dst.known + to(i, 0), known, kFractal);
+      std::memcpy(dst.data + to(i, 0), src.data + from(i), kFractalBytes);
+      std::memcpy(dst.known + to(i, 0), known, kFractalBytes);
       continue;
     }
     for (int64_t row = 0; row < square.side; ++row) {
       for (int64_t column = 0; column < square.side; ++column) {
-        int64_t at = InSquare(column, row, size, kFractal),
+        int64_t at = InSquare(column, row, size, kFractalBytes),
                 place = to(i, 0) + InSquare(row, column, size, fractal_step);
         std::memcpy(dst.data + place, src.data + from(i) + at, static_cast<size_t>(size));
         std::memcpy(dst.known + place, known + at, static_cast<size_t>(size));

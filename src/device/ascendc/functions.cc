@@ -21,7 +21,7 @@ struct Kept {
   bool apart;            // source and target may not share bytes
 };
 
-const std::map<std::string, Kept>& Table() {
+const std::map<std::string, Kept>& KeptFunctions() {
   static const auto* table = new std::map<std::string, Kept>{
       {"Tanh", {std::tanh, 4, 1, true}},
       {"Erf", {std::erf, 8, 3, true}},
@@ -42,7 +42,7 @@ void NeedApart(const Operand& a, const Operand& b, Instruction* instruction) {
 
 void RunFunction(const UirVector& vector, int line) {
   Instruction instruction(vector.name, kUirV, line);
-  const Kept& kept = Table().at(vector.name);
+  const Kept& kept = KeptFunctions().at(vector.name);
   uint32_t type = vector.dst.type;
   auto size = static_cast<int64_t>(TypeBytes(type));
   instruction.Need(type == kUirFloat || type == kUirHalf, "dtype", std::string("not of ") + TypeName(type));

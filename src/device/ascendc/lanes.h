@@ -10,6 +10,8 @@
 namespace uir::ascendc {
 
 constexpr int64_t kBlockBytes = 32;
+/*! \brief 16 blocks: the smallest piece that the cube loads. */
+constexpr int64_t kFractalBytes = 512;
 constexpr int64_t kRepeatBytes = 256;
 constexpr int64_t kMostRepeats = 255;
 

@@ -52,7 +52,7 @@ void Reset(const UirAscendcLaunch& launch, bool with_values) {
 }
 
 /*! \brief Run the launch; what went wrong, or empty. */
-std::string Run(const UirAscendcLaunch& launch) {
+std::string RunLaunch(const UirAscendcLaunch& launch) {
   engine::Arguments arguments;
   std::string error = Prepare(launch, &arguments);
   if (error.empty()) RunCores();
@@ -79,7 +79,7 @@ extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result)
   int code = uir::engine::WholeLaunch(
       &machine,
       {launch->times_only != 0, [&] { return TimesKeyOf(*launch); },
-       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return Run(*launch); }, ModelledJson},
+       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return RunLaunch(*launch); }, ModelledJson},
       &answer);
   if (result) *result = strdup(answer.c_str());
   return code;

@@ -22,7 +22,7 @@ void Finish(Instruction* instruction, const char* function, uint32_t type, int64
   instruction->End(cost.slope * static_cast<double>(elements), cost.start);
 }
 
-void NeedApart(const Operand& a, const Operand& b, Instruction* instruction) {
+void NeedTargetApart(const Operand& a, const Operand& b, Instruction* instruction) {
   auto begin = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.Begin(); };
   auto end = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.End(); };
   instruction->Need(end(a) <= begin(b) || end(b) <= begin(a), "overlap", "source and target share bytes");
@@ -45,7 +45,7 @@ void RunBrcb(const UirBrcb& brcb, int line) {
     return (r * brcb.dst_stride.repeat + b * brcb.dst_stride.block) * kBlockBytes;
   };
   for (int64_t i = 0; i < brcb.repeat * 8; ++i) dst.ranges.Add(block(i / 8, i % 8), kBlockBytes);
-  NeedApart(src, dst, &instruction);
+  NeedTargetApart(src, dst, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
   Finish(&instruction, "Brcb", brcb.dst.type, brcb.repeat * kRepeatBytes / size);
   if (!machine.values) return;
@@ -93,7 +93,7 @@ void RunGather(const UirGather& gather, int line) {
       src.ranges.Add(from, size);
     }
   }
-  NeedApart(src, dst, &instruction);
+  NeedTargetApart(src, dst, &instruction);
   if (instruction.faulty() || !instruction.Touch(&src)) return;
   for (const Run& run : lanes.runs) {
     for (int64_t e = 0; e < run.count; ++e) {
@@ -111,7 +111,7 @@ void RunTranspose(const UirTensor& to, const UirTensor& from, int line) {
   Operand& dst = instruction.Writes(to, "target");
   src.ranges.Add(0, 512);
   dst.ranges.Add(0, 512);
-  if (to.address != from.address) NeedApart(src, dst, &instruction);
+  if (to.address != from.address) NeedTargetApart(src, dst, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
   Finish(&instruction, "Transpose", to.type, 256);
   if (!machine.values) return;

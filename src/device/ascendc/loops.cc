@@ -125,7 +125,7 @@ struct NotOf {
 };
 
 template <typename T>
-T As(const UirScalar& scalar) {
+T ScalarAs(const UirScalar& scalar) {
   return std::is_integral<T>::value ? static_cast<T>(scalar.integer) : static_cast<T>(scalar.real);
 }
 
@@ -148,12 +148,12 @@ void BinaryLoop(uint8_t* dst, const uint8_t* a, const uint8_t* b, const UirScala
 }
 template <typename F, typename T>
 void ScalarLoop(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScalar& scalar, int64_t n) {
-  T b = As<T>(scalar);
+  T b = ScalarAs<T>(scalar);
   for (int64_t i = 0; i < n; ++i) Out<T>(dst)[i] = F::Do(In<T>(a)[i], b);
 }
 template <typename T>
 void FillLoop(uint8_t* dst, const uint8_t*, const uint8_t*, const UirScalar& scalar, int64_t n) {
-  std::fill(Out<T>(dst), Out<T>(dst) + n, As<T>(scalar));
+  std::fill(Out<T>(dst), Out<T>(dst) + n, ScalarAs<T>(scalar));
 }
 
 // Of half: in float, rounded once. For a sum, product, quotient or root that is what half would give.
@@ -203,15 +203,15 @@ void AxpyLoop(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScalar& s
   }
 }
 
-using Key = std::pair<std::string, uint32_t>;
+using FunctionKey = std::pair<std::string, uint32_t>;
 
 template <typename F>
-void AddUnary(std::map<Key, Function>* table, const char* name) {
+void AddUnary(std::map<FunctionKey, Function>* table, const char* name) {
   (*table)[{name, kUirFloat}] = {UnaryLoop<F, float>, false};
   (*table)[{name, kUirHalf}] = {HalfLoop<UnaryLoop<F, float>>, false};
 }
 template <typename F>
-void AddBinary(std::map<Key, Function>* table, const char* name, bool integers) {
+void AddBinary(std::map<FunctionKey, Function>* table, const char* name, bool integers) {
   (*table)[{name, kUirFloat}] = {BinaryLoop<F, float>, false};
   (*table)[{name, kUirHalf}] = {HalfLoop<BinaryLoop<F, float>>, false};
   if constexpr (!std::is_same<F, DivOf>::value) {
@@ -221,7 +221,7 @@ void AddBinary(std::map<Key, Function>* table, const char* name, bool integers) 
   }
 }
 template <typename F>
-void AddScalar(std::map<Key, Function>* table, const char* name) {
+void AddScalar(std::map<FunctionKey, Function>* table, const char* name) {
   (*table)[{name, kUirFloat}] = {ScalarLoop<F, float>, false};
   (*table)[{name, kUirHalf}] = {HalfLoop<ScalarLoop<F, float>>, false};
   (*table)[{name, kUirInt16}] = {ScalarLoop<F, int16_t>, false};
@@ -229,9 +229,9 @@ void AddScalar(std::map<Key, Function>* table, const char* name) {
 }
 
 /*! \brief What this chip has: the dtypes of the documentation of each function for Atlas A2. */
-const std::map<Key, Function>& Table() {
+const std::map<FunctionKey, Function>& FunctionTable() {
   static const auto* table = [] {
-    auto* t = new std::map<Key, Function>();
+    auto* t = new std::map<FunctionKey, Function>();
     AddBinary<AddOf>(t, "Add", true);
     AddBinary<SubOf>(t, "Sub", true);
     AddBinary<MulOf>(t, "Mul", true);
@@ -284,8 +284,8 @@ const std::map<Key, Function>& Table() {
 }  // namespace
 
 Function FunctionOf(const std::string& name, uint32_t type) {
-  auto found = Table().find({name, type});
-  return found == Table().end() ? Function() : found->second;
+  auto found = FunctionTable().find({name, type});
+  return found == FunctionTable().end() ? Function() : found->second;
 }
 
 }  // namespace uir::ascendc

@@ -21,19 +21,19 @@ namespace {
 
 enum class Kind { kSum, kMax, kMin };
 
-struct Shape {
+struct Reduction {
   Kind kind;
   enum { kWhole, kBlock, kPair, kAll } of;
 };
 
-void ShapeOf(const std::string& name, Shape* shape) {
+void SetReduction(const std::string& name, Reduction* shape) {
   shape->kind = name.find("Max") != std::string::npos   ? Kind::kMax
                 : name.find("Min") != std::string::npos ? Kind::kMin
                                                         : Kind::kSum;
-  shape->of = name.rfind("Whole", 0) == 0   ? Shape::kWhole
-              : name.rfind("Block", 0) == 0 ? Shape::kBlock
-              : name.rfind("Pair", 0) == 0  ? Shape::kPair
-                                            : Shape::kAll;
+  shape->of = name.rfind("Whole", 0) == 0   ? Reduction::kWhole
+              : name.rfind("Block", 0) == 0 ? Reduction::kBlock
+              : name.rfind("Pair", 0) == 0  ? Reduction::kPair
+                                            : Reduction::kAll;
 }
 
 /*! \brief One element on its way to a result: its value, its lane, and whether there is one. */
@@ -131,7 +131,7 @@ class Source {
 };
 
 /*! \brief Elements that the function's own tensor must have. */
-int64_t WorkElements(const Shape& shape, const UirReduce& reduce, int64_t repeats, int64_t size) {
+int64_t WorkElements(const Reduction& shape, const UirReduce& reduce, int64_t repeats, int64_t size) {
   bool counted = reduce.lanes.form == kUirCount;
   if (shape.kind == Kind::kSum && counted) return 0;
   int64_t block = kBlockBytes / size, repeat = kRepeatBytes / size;
@@ -148,8 +148,8 @@ int64_t WorkElements(const Shape& shape, const UirReduce& reduce, int64_t repeat
 
 void RunReduce(const UirReduce& reduce, int line) {
   Instruction instruction(reduce.name, kUirV, line);
-  Shape shape;
-  ShapeOf(reduce.name, &shape);
+  Reduction shape;
+  SetReduction(reduce.name, &shape);
   uint32_t type = reduce.src.type;
   auto size = static_cast<int64_t>(TypeBytes(type));
   instruction.Need((type == kUirFloat || type == kUirHalf) && reduce.dst.type == type, "dtype",
@@ -158,7 +158,7 @@ void RunReduce(const UirReduce& reduce, int line) {
   if (reduce.lanes.form != kUirCount) CheckStride(side.stride, 65535, 65535, &instruction);
   if (reduce.lanes.form == kUirMasked && (reduce.lanes.mask[0] == 0 || reduce.lanes.repeat == 0)) return;
   UirLanes given = reduce.lanes;
-  bool many = shape.of == Shape::kAll && given.form != kUirCount;  // these may have more repeats than others
+  bool many = shape.of == Reduction::kAll && given.form != kUirCount;  // these may have more repeats than others
   int64_t repeats = given.repeat;
   if (many) given.repeat = std::min<int64_t>(repeats, kMostRepeats);
   Lanes lanes = LanesOf(given, &side, 1, &instruction);
@@ -168,17 +168,19 @@ void RunReduce(const UirReduce& reduce, int line) {
     return;
   }
 
-  bool parts = shape.of == Shape::kBlock || shape.of == Shape::kPair;
-  int64_t per_result = shape.of == Shape::kBlock ? kBlockBytes / size : shape.of == Shape::kPair ? 2 : lanes.per_repeat;
+  bool parts = shape.of == Reduction::kBlock || shape.of == Reduction::kPair;
+  int64_t per_result = shape.of == Reduction::kBlock  ? kBlockBytes / size
+                       : shape.of == Reduction::kPair ? 2
+                                                      : lanes.per_repeat;
   int64_t results = lanes.per_repeat / per_result;
-  int order = shape.of == Shape::kAll             ? (reduce.index ? kValueIndex : kOnlyValue)
+  int order = shape.of == Reduction::kAll         ? (reduce.index ? kValueIndex : kOnlyValue)
               : shape.kind == Kind::kSum || parts ? kOnlyValue
                                                   : reduce.order;
   int64_t bytes = ResultBytes(order, size), step = parts ? results * size : bytes;
 
   Operand& src = instruction.Reads(reduce.src, "source");
   for (const Run& run : lanes.runs) src.ranges.Add(run.at[0], run.count * size);
-  int64_t work = shape.of == Shape::kAll ? WorkElements(shape, reduce, lanes.repeats, size) * size : 0;
+  int64_t work = shape.of == Reduction::kAll ? WorkElements(shape, reduce, lanes.repeats, size) * size : 0;
   Reducer reducer(shape.kind, type);
   Operand* scratch = nullptr;
   if (work) {
@@ -195,7 +197,7 @@ void RunReduce(const UirReduce& reduce, int line) {
     }
   }
   auto at = [&](int64_t repeat, int64_t result) {
-    if (shape.of == Shape::kAll) return int64_t{0};
+    if (shape.of == Reduction::kAll) return int64_t{0};
     return repeat * reduce.dst_repeat_stride * step + result * size;
   };
   for (int64_t i = 0; i < lanes.repeats * results; ++i) {
@@ -208,7 +210,7 @@ void RunReduce(const UirReduce& reduce, int line) {
                    "the source begins at byte " + std::to_string(reduce.src.address) +
                        " of the UB; 32 bytes of alignment are needed");
   if (instruction.faulty() || !instruction.Begin(1)) return;
-  std::string function = shape.of == Shape::kAll ? "Whole" + std::string(reduce.name) : std::string(reduce.name);
+  std::string function = shape.of == Reduction::kAll ? "Whole" + std::string(reduce.name) : std::string(reduce.name);
   Cost cost = machine.device.Of(function, static_cast<uint64_t>(size));
   instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
   if (!machine.values) return;
@@ -216,7 +218,7 @@ void RunReduce(const UirReduce& reduce, int line) {
   Source source(lanes, src, reducer, size);
   if (!source.known()) instruction.Fault("unwritten", "reduces elements that nobody wrote", kUirUb);
   if (scratch) SetKnown(scratch->known, work, false);
-  if (shape.of == Shape::kAll) {
+  if (shape.of == Reduction::kAll) {
     std::vector<Part> of_repeats;
     for (int64_t r = 0; r < lanes.repeats; ++r) {
       Part part = reducer.Tree(source.At(r, 0), lanes.per_repeat);

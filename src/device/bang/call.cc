@@ -80,7 +80,7 @@ void CheckArchitecture(const UirBangCall& call, const Named& named, Instruction*
   }
 }
 
-double Run(const UirBangCall& call, int line) {
+double RunCall(const UirBangCall& call, int line) {
   if (!machine.core || machine.core->memory_core) return 0;  // a memory core has no vector unit
   Instruction instruction("__bang_", call.name, kBangCompute, line);
   double value = 0;
@@ -134,10 +134,10 @@ void Given::End(int64_t bytes) const {
 
 extern "C" {
 
-void uir_bang_call(const UirBangCall* call, int line) { uir::bang::Run(*call, line); }
+void uir_bang_call(const UirBangCall* call, int line) { uir::bang::RunCall(*call, line); }
 double uir_bang_value(const UirBangCall* call, int line) {
   if (uir::bang::machine.core && !uir::bang::machine.core->memory_core) uir::bang::NeedValues();
-  return uir::bang::Run(*call, line);
+  return uir::bang::RunCall(*call, line);
 }
 
 }  // extern "C"

@@ -156,7 +156,7 @@ void AddSegments(const UirBangCopy& copy, Operand* source, Operand* target) {
 }
 
 /*! \brief Where segment i of a side lies. */
-int64_t At(const int64_t (&strides)[2], const int64_t (&segments)[2], int64_t i) {
+int64_t SegmentAt(const int64_t (&strides)[2], const int64_t (&segments)[2], int64_t i) {
   return i % segments[0] * strides[0] + i / segments[0] * strides[1];
 }
 
@@ -183,7 +183,8 @@ void Move(const UirBangCopy& copy, const Operand& source, const Operand& target,
   auto bytes = static_cast<size_t>(copy.bytes);
   bool unknown = false;
   for (int64_t i = 0; i < segments; ++i) {
-    int64_t from = At(copy.src_stride, copy.src_segments, i), to = At(copy.dst_stride, copy.dst_segments, i);
+    int64_t from = SegmentAt(copy.src_stride, copy.src_segments, i),
+            to = SegmentAt(copy.dst_stride, copy.dst_segments, i);
     std::memmove(target.data + to, source.data + from, bytes);
     bool known = source.Knows(from, copy.bytes);
     if (known) {

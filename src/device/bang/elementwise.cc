@@ -23,8 +23,8 @@ template <double (*kFunction)(double)>
 float InDouble(float a, float) {
   return static_cast<float>(kFunction(a));
 }
-double Rsqrt(double x) { return 1 / std::sqrt(x); }
-double Recip(double x) { return 1 / x; }
+double DoubleRsqrt(double x) { return 1 / std::sqrt(x); }
+double DoubleRecip(double x) { return 1 / x; }
 
 /*! \brief Which sources may be the same bytes as the target, by the vendor's header ("homologous operands"). */
 enum class InPlace { kAny, kFirst, kNone };
@@ -72,8 +72,8 @@ const std::map<std::string, Function>& Functions() {
       {"bxor", {nullptr, [](int64_t a, int64_t b) { return a ^ b; }, 2, InPlace::kFirst}},
       {"bnot", {nullptr, [](int64_t a, int64_t) { return ~a; }, 1}},
       {"sqrt", {InDouble<std::sqrt>, nullptr, 1}},
-      {"rsqrt", {InDouble<Rsqrt>, nullptr, 1}},
-      {"recip", {InDouble<Recip>, nullptr, 1}},
+      {"rsqrt", {InDouble<DoubleRsqrt>, nullptr, 1}},
+      {"recip", {InDouble<DoubleRecip>, nullptr, 1}},
       {"pow2", {InDouble<std::exp2>, nullptr, 1}},
       {"log2", {InDouble<std::log2>, nullptr, 1}},
       {"sin", {InDouble<std::sin>, nullptr, 1}},

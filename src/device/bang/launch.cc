@@ -104,7 +104,7 @@ std::string RunKernels(const UirBangLaunch& launch) {
 }
 
 /*! \brief Run the launch; what went wrong, or empty. */
-std::string Run(const UirBangLaunch& launch) {
+std::string RunLaunch(const UirBangLaunch& launch) {
   engine::Arguments arguments;
   std::string error = Prepare(launch, &arguments);
   if (error.empty()) error = RunKernels(launch);
@@ -133,7 +133,7 @@ int uir_bang_launch(const UirBangLaunch* launch, char** result) {
   int code = uir::engine::WholeLaunch(
       &machine,
       {launch->times_only != 0, [&] { return TimesKeyOf(*launch); },
-       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return Run(*launch); }, ModelledJson},
+       [&](bool with_values) { Reset(*launch, with_values); }, [&] { return RunLaunch(*launch); }, ModelledJson},
       &answer);
   machine.cores.clear();
   machine.clusters.clear();

@@ -103,7 +103,7 @@ void RunReduceSum(const Given& given) {
   }
 }
 
-bool NeedKnown(const Given& given, const Operand& source, int64_t bytes) {
+bool NeedKnownBytes(const Given& given, const Operand& source, int64_t bytes) {
   if (source.Knows(0, bytes)) return true;
   given.instruction.Fault("unwritten", "the source has elements that hold no value that somebody wrote", kBangNram);
   return false;
@@ -115,7 +115,7 @@ void RunSum(const Given& given) {
   Operand& source = given.Source(0, "source", n * size);
   if (!given.instruction.Begin()) return;
   given.End(n * size);
-  if (!machine.values || !NeedKnown(given, source, n * size)) return;
+  if (!machine.values || !NeedKnownBytes(given, source, n * size)) return;
   std::vector<float> values(static_cast<size_t>(n));
   LoadReal(given.of(0).type, source.data, values.data(), n);
   for (float value : values) *given.value += value;
@@ -131,7 +131,7 @@ void RunArg(const Given& given) {
   if (target.data != source.data) given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
   given.End(n * size);
-  if (!machine.values || !NeedKnown(given, source, n * size)) return;
+  if (!machine.values || !NeedKnownBytes(given, source, n * size)) return;
   std::vector<float> values(static_cast<size_t>(n));
   LoadReal(given.of(0).type, source.data, values.data(), n);
   size_t best = 0;

@@ -13,7 +13,7 @@ using namespace uir::simt;  // this file is the C face of that namespace
 namespace {
 
 /*! \brief An arrival at a call of a warp; the lane must be named in its own mask. */
-Arrival InWarp(Wait wait, unsigned mask, uint64_t site) {
+Arrival ArriveInWarp(Wait wait, unsigned mask, uint64_t site) {
   if (!(mask >> machine.LaneOf() & 1)) {
     Fail(FindingAt("mask", "the mask of a warp's call does not name the lane that calls", "", site));
   }
@@ -35,7 +35,7 @@ unsigned uir_simt_grid_size(void) { return machine.grid; }
 unsigned uir_simt_unwritten(void) { return machine.unwritten.nan(); }
 
 uint64_t uir_simt_shuffle(int kind, unsigned mask, uint64_t value, int argument, int width) {
-  Arrival arrival = InWarp(Wait::kShuffle, mask, UIR_SITE);
+  Arrival arrival = ArriveInWarp(Wait::kShuffle, mask, UIR_SITE);
   if (width < 1 || width > 32 || (width & (width - 1))) {
     Fail(FindingAt("shuffle-width", "a shuffle in segments of " + std::to_string(width) + " lanes", "", UIR_SITE));
   }
@@ -47,14 +47,14 @@ uint64_t uir_simt_shuffle(int kind, unsigned mask, uint64_t value, int argument,
 }
 
 unsigned uir_simt_vote(int kind, unsigned mask, int predicate) {
-  Arrival arrival = InWarp(Wait::kVote, mask, UIR_SITE);
+  Arrival arrival = ArriveInWarp(Wait::kVote, mask, UIR_SITE);
   arrival.kind = kind;
   arrival.value = predicate != 0;
   return static_cast<unsigned>(WaitFor(arrival));
 }
 
 uint32_t uir_simt_reduce(int kind, int is_signed, unsigned mask, uint32_t value) {
-  Arrival arrival = InWarp(Wait::kReduce, mask, UIR_SITE);
+  Arrival arrival = ArriveInWarp(Wait::kReduce, mask, UIR_SITE);
   arrival.kind = kind;
   arrival.value = value;
   arrival.argument = is_signed;
@@ -62,12 +62,12 @@ uint32_t uir_simt_reduce(int kind, int is_signed, unsigned mask, uint32_t value)
 }
 
 uint32_t uir_simt_match_any(unsigned mask, uint64_t value) {
-  Arrival arrival = InWarp(Wait::kMatch, mask, UIR_SITE);
+  Arrival arrival = ArriveInWarp(Wait::kMatch, mask, UIR_SITE);
   arrival.value = value;
   return static_cast<uint32_t>(WaitFor(arrival));
 }
 
-void uir_simt_syncwarp(unsigned mask) { WaitFor(InWarp(Wait::kSyncwarp, mask, UIR_SITE)); }
+void uir_simt_syncwarp(unsigned mask) { WaitFor(ArriveInWarp(Wait::kSyncwarp, mask, UIR_SITE)); }
 
 void uir_simt_syncthreads(void) {
   Arrival arrival;
@@ -141,7 +141,7 @@ void uir_simt_atomic(const void* at, int bytes) {
 }
 
 void uir_simt_mma(int kind, void* d, const void* a, const void* b) {
-  Arrival arrival = InWarp(Wait::kMma, 0xffffffffu, UIR_SITE);
+  Arrival arrival = ArriveInWarp(Wait::kMma, 0xffffffffu, UIR_SITE);
   arrival.kind = kind;
   arrival.d = d;
   arrival.a = a;
@@ -153,7 +153,7 @@ void uir_simt_ldmatrix(int matrices, int transposed, uint32_t* r, const void* ro
   uint64_t site = UIR_SITE;
   // The rows of a matrix are checked as reads of the lanes that give their addresses.
   if (static_cast<int>(machine.LaneOf()) < 8 * matrices) CheckAccess(row, 16, false, false, site);
-  Arrival arrival = InWarp(Wait::kLdmatrix, 0xffffffffu, site);
+  Arrival arrival = ArriveInWarp(Wait::kLdmatrix, 0xffffffffu, site);
   arrival.kind = matrices;
   arrival.argument = transposed;
   arrival.d = r;

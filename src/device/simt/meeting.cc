@@ -19,7 +19,7 @@ using engine::Finding;
 
 namespace {
 
-const char* NameOf(Wait wait) {
+const char* NameOfWait(Wait wait) {
   static const char* const names[] = {
       "nothing", "a shuffle", "a vote",    "a warp reduction",      "a match",     "__syncwarp",
       "an mma",  "ldmatrix",  "a barrier", "a barrier of the grid", "an mbarrier", "a product of four warps"};
@@ -288,12 +288,12 @@ void ReportStuck(Block* block) {
       break;
     }
   }
-  std::string what = std::string("waits for ever in ") + NameOf(call.wait);
+  std::string what = std::string("waits for ever in ") + NameOfWait(call.wait);
   if (InWarp(call.wait)) what += " (mask " + Hex(call.mask) + ")";
   if (call.wait == Wait::kMbarrier) what += ": its phase never completes";
   if (absent && call.wait != Wait::kMbarrier) {
     what += ": thread " + std::to_string(absent->thread) +
-            (absent->done ? " has ended" : std::string(" waits in ") + NameOf(absent->arrival.wait));
+            (absent->done ? " has ended" : std::string(" waits in ") + NameOfWait(absent->arrival.wait));
     if (!absent->done && absent->arrival.wait == call.wait && InWarp(call.wait)) {
       what += " with mask " + Hex(absent->arrival.mask);
     }
