@@ -66,6 +66,7 @@ lint: env  ## ruff, mypy, the order of folders, clang-format
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(RUN) scripts/check_includes.py
+	$(RUN) scripts/check_unnamed.py
 	find src -name '*.cc' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 
 format: env  ## format C++ and sort imports

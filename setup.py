@@ -30,6 +30,14 @@ def _origin(module: str) -> str:
     return str(spec.origin) if spec is not None else ""
 
 
+def _grouped(cache: pathlib.Path) -> str:
+    """CMake's ``UIR_UNITY``: as a folder was configured before; a fresh one is built as fast as it goes."""
+    if not cache.is_file():
+        return "ON"
+    chosen = re.search(r"^UIR_UNITY:BOOL=(\w+)$", cache.read_text(), re.MULTILINE)
+    return chosen.group(1) if chosen else "OFF"
+
+
 class CMakeBuild(build_ext):
     """Build the libraries with CMake against the installed tvm-ffi and TVM runtime."""
 
@@ -53,9 +61,12 @@ class CMakeBuild(build_ext):
         # that are gone.
         found_here = "\n".join([sys.executable, *map(_origin, ("tvm", "tvm_ffi"))])
         made_by = build / "configured-with.txt"
+        cache = build / "CMakeCache.txt"
+        grouped = _grouped(cache)
         if not made_by.is_file() or made_by.read_text() != found_here:
-            (build / "CMakeCache.txt").unlink(missing_ok=True)
-        subprocess.run([CMAKE, "-S", ROOT, "-B", build, f"-DPython_EXECUTABLE={sys.executable}"], check=True)
+            cache.unlink(missing_ok=True)
+        choices = (f"-DPython_EXECUTABLE={sys.executable}", f"-DUIR_UNITY={grouped}")
+        subprocess.run([CMAKE, "-S", ROOT, "-B", build, *choices], check=True)
         made_by.write_text(found_here)
         jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
         subprocess.run([CMAKE, "--build", build, "--parallel", jobs], check=True)
