@@ -100,7 +100,7 @@ void CheckUses(const ffi::Tensor& uses) {
 }
 
 /*! Of how many arguments a key is. */
-int64_t Arguments(const ffi::Shape& key) {
+int64_t CountArguments(const ffi::Shape& key) {
   int64_t count = 0;
   const int64_t end = static_cast<int64_t>(key.size());
   for (int64_t at = 0; at < end; ++count) {
@@ -121,7 +121,7 @@ ffi::Function Make(const ffi::Array<ffi::Shape>& keys, const ffi::Array<ffi::Fun
   for (size_t i = 0; i < keys.size(); ++i) {
     CheckUses(uses[i]);
     std::vector<int> those(places[i].begin(), places[i].end());
-    const int64_t arguments = Arguments(keys[i]);
+    const int64_t arguments = CountArguments(keys[i]);
     for (int place : those) {
       if (place >= 0 && place < arguments) continue;
       TVM_FFI_THROW(ValueError) << "uir.runtime.calls_by_shapes got argument " << place << " of " << arguments << ".";
