@@ -14,7 +14,7 @@ A third source is known to `emit_contract` alone: this is the last that happens 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...igraph.iops import spec_of
@@ -79,7 +79,7 @@ def _is_zero(value: Any) -> bool:
     return float(value) == 0 and math.copysign(1, float(value)) > 0
 
 
-def _names(nodes: Iterable[Any], *, written: bool = False) -> set[str]:
+def _names(nodes: Sequence[Any], *, written: bool = False) -> set[str]:
     """Pointers that nodes name, or that they write."""
     iops = (iop for iop, _ in walk_body(nodes))
     return {str(piece.pointer.name) for iop in iops for piece in (iop.targets if written else iop.slices())}
