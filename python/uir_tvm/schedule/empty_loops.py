@@ -29,7 +29,7 @@ from tvm_ffi.structural import structural_map
 
 from ..errors import ShapeError
 from .blocks import collect, conjuncts, uses
-from .make_tir import changed, sequence, with_body
+from .make_tir import changed, loop_like, sequence, with_body
 
 NOTHING = tirx.Evaluate(tirx.const(0, "int32"))
 
@@ -97,16 +97,7 @@ def _nest(loops: Sequence[tirx.For], body: Any) -> Any:
     if body is NOTHING:
         return NOTHING
     for loop in reversed(loops):
-        body = tirx.For(
-            loop.loop_var,
-            loop.min,
-            loop.extent,
-            loop.kind,
-            body,
-            loop.thread_binding,
-            loop.annotations,
-            loop.step,
-        )
+        body = loop_like(loop, body)
     return body
 
 

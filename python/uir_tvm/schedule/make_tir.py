@@ -37,6 +37,21 @@ def loop(
     )
 
 
+def loop_like(other: tirx.For, body: Any) -> tirx.For:
+    """A loop with all that another has, around this body."""
+    return tirx.For(
+        other.loop_var,
+        other.min,
+        other.extent,
+        other.kind,
+        body,
+        other.thread_binding,
+        other.annotations,
+        other.step,
+        other.span,
+    )
+
+
 def nest(loops: Sequence[tuple[str, int]], body: Callable[..., Any]) -> Any:
     """Loops around ``body(variables)``, outermost first."""
 

@@ -19,6 +19,8 @@ from tvm.s_tir.schedule.instruction import Instruction
 from tvm.sym import Analyzer
 from tvm.tirx.analysis import undefined_vars
 
+from .make_tir import guarded, loop_like
+
 
 def split(sch: Schedule, loop: Any, factors: Sequence[Any]) -> list[Any]:
     """What ``sch.split(loop, factors)`` makes: the same loops, predicates and trace.
@@ -43,10 +45,10 @@ def split(sch: Schedule, loop: Any, factors: Sequence[Any]) -> list[Any]:
         What TVM's split refuses.
     """
     whole = sch.get(loop)
-    guarded = _guarded(whole) if _too_many(sch, whole, factors) else None
-    if guarded is None:
+    bounded = _bounded(whole) if _too_many(sch, whole, factors) else None
+    if bounded is None:
         return list(sch.split(loop, factors))
-    sch.state.replace(sch.get_sref(loop), guarded)
+    sch.state.replace(sch.get_sref(loop), bounded)
     made = list(sch.split(loop, factors, disable_predication=True))
     _tell_as_guarded(sch)
     return made
@@ -90,40 +92,23 @@ def _number(sch: Schedule, factor: Any) -> int | None:
     return number if number > 0 else None
 
 
-def _guarded(loop: tirx.For) -> tirx.For | None:
+def _bounded(loop: tirx.For) -> tirx.For | None:
     """The loop with what TVM appends to the predicates of its blocks, in terms of its own variable."""
     body = _appended(loop.body, tirx.LT(loop.loop_var, loop.extent))
-    return None if body is None else _around(loop, body)
+    return None if body is None else loop_like(loop, body)
 
 
 def _appended(statement: Any, condition: Any) -> Any:
     """A statement whose outermost blocks run where the condition holds; None where TVM has to find them."""
     if isinstance(statement, tirx.For):
         body = _appended(statement.body, condition)
-        return None if body is None else _around(statement, body)
+        return None if body is None else loop_like(statement, body)
     if isinstance(statement, tirx.SeqStmt):
         parts = [_appended(part, condition) for part in statement.seq]
         return None if any(part is None for part in parts) else tirx.SeqStmt(parts)
     if isinstance(statement, SBlockRealize):
-        held = statement.predicate
-        always = isinstance(held, tirx.IntImm) and int(held) != 0
-        guard = condition if always else tirx.And(held, condition)
-        return SBlockRealize(statement.iter_values, guard, statement.block, statement.span)
+        return guarded(statement, condition)
     return None
-
-
-def _around(loop: tirx.For, body: Any) -> tirx.For:
-    return tirx.For(
-        loop.loop_var,
-        loop.min,
-        loop.extent,
-        loop.kind,
-        body,
-        loop.thread_binding,
-        loop.annotations,
-        loop.step,
-        loop.span,
-    )
 
 
 def _tell_as_guarded(sch: Schedule) -> None:
