@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -37,6 +38,11 @@ from .base import (
     values_of,
 )
 from .print import compile_progress, print_report, print_specialized
+
+
+def _choice(name: str, choices: Sequence[str], text: str) -> Callable[[Any], Any]:
+    """An option that is one of some words, the first where it is not given."""
+    return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
 @click.command("compile", cls=Command)
@@ -105,36 +111,28 @@ from .print import compile_progress, print_report, print_specialized
     "nowhere. Default: UIR_KERNEL_CACHE, else disk.",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
-@click.option(
+@_choice(
     "--precision",
-    type=click.Choice(PRECISIONS),
-    default=PRECISIONS[0],
-    show_default=True,
-    help="What products and convolutions of float32 are computed in, with sums in float32. The "
+    PRECISIONS,
+    "What products and convolutions of float32 are computed in, with sums in float32. The "
     "report of a model without open sizes says the error, measured with random inputs on the CPU.",
 )
-@click.option(
+@_choice(
     "--activation",
-    type=click.Choice(ACTIVATIONS),
-    default=ACTIVATIONS[0],
-    show_default=True,
-    help="What products with packed weights read of their other operand: int8 lets them round it to 8 bits a "
+    ACTIVATIONS,
+    "What products with packed weights read of their other operand: int8 lets them round it to 8 bits a "
     "value, where the target does that.",
 )
-@click.option(
+@_choice(
     "--convolution",
-    type=click.Choice(CONVOLUTIONS),
-    default=CONVOLUTIONS[0],
-    show_default=True,
-    help="How libraries of ours add up convolutions of 3x3 windows: fast lets them multiply sums of pixels "
+    CONVOLUTIONS,
+    "How libraries of ours add up convolutions of 3x3 windows: fast lets them multiply sums of pixels "
     "(Winograd), direct adds up products of pixels alone.",
 )
-@click.option(
+@_choice(
     "--fusion",
-    type=click.Choice(FUSIONS),
-    default=FUSIONS[0],
-    show_default=True,
-    help="Who decides where one kernel is a trade against two: the modelled time of both ways; or all "
+    FUSIONS,
+    "Who decides where one kernel is a trade against two: the modelled time of both ways; or all "
     "are merged, or stay apart. `uir inspect --explain` shows both prices.",
 )
 @click.option(

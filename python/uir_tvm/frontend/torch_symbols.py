@@ -42,15 +42,6 @@ log = logging.getLogger(__name__)
 UNLIMITED = 2**62
 #: Where PyTorch's ranges begin that nobody asked for: it traces with larger sizes, and takes 0 and 1 too.
 TRACED = 2
-#: How comparisons of sympy are written.
-_WRITTEN: dict[Any, str] = {
-    sympy.Eq: "==",
-    sympy.Ne: "!=",
-    sympy.Lt: "<",
-    sympy.Le: "<=",
-    sympy.Gt: ">",
-    sympy.Ge: ">=",
-}
 #: The remainder of PyTorch's that is Python's, as `sizes.symbolic_shapes` has it.
 _REMAINDER = {"PythonMod": "Mod"}
 #: Comparisons of sympy.
@@ -120,9 +111,8 @@ def _conditions(expr: sympy.Basic) -> Iterator[str]:
     if isinstance(expr, sympy.And):
         for part in expr.args:
             yield from _conditions(part)
-    elif type(expr) in _WRITTEN:
-        left, right = expr.args
-        yield f"{left} {_WRITTEN[type(expr)]} {right}"
+    elif isinstance(expr, sympy.core.relational.Relational):
+        yield f"{expr.lhs} {expr.rel_op} {expr.rhs}"
     else:
         raise _unstored(str(expr))
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from math import prod
 
 import numpy as np
@@ -144,11 +144,11 @@ class Fusion:
                     if reader not in group.roles:
                         yield reader
 
-    def _grow(self, group: OperatorGroup, neighbours: object) -> None:
+    def _grow(self, group: OperatorGroup, neighbours: Callable[[OperatorGroup], Iterable[Op]]) -> None:
         """Take neighbours as long as one fits."""
         taken = True
         while taken:
-            taken = any(self.take(group, op) for op in neighbours(group))  # type: ignore[operator]
+            taken = any(self.take(group, op) for op in neighbours(group))
 
     def take(self, group: OperatorGroup, op: Op) -> bool:
         """Put an operator (or the group of a neighbour with the same rows) into a group, if it fits."""
