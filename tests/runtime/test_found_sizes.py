@@ -145,6 +145,23 @@ def test_what_is_asserted_of_numbers_that_are_no_sizes_is_checked() -> None:
     assert caught.value.need == "Mod(u0, 2) == 0"
 
 
+class EvenOrMany(nn.Module):
+    def forward(self, x: Tensor, count: Tensor) -> Tensor:
+        n = count.item()
+        torch._check((n % 2 == 0) | (n > 6))
+        return x * n
+
+
+def test_one_of_several_conditions_is_enough() -> None:
+    """Conditions that a model joins by "or" are checked as one."""
+    exe = uir_tvm.compile(EvenOrMany(), args=_counted(4))
+    for count in (2, 7, 8):
+        _equal(exe(*_counted(count)), EvenOrMany()(*_counted(count)))
+    with pytest.raises(SizeError) as caught:
+        exe(*_counted(5))
+    assert "u0 > 6" in caught.value.need and " or " in caught.value.need
+
+
 def test_open_and_found_sizes_together() -> None:
     n, model = Dim("n", min=2, max=100), Masked()
     exe = uir_tvm.compile(model, args=_given(3), dynamic_shapes=({0: n}, {0: n}))

@@ -27,9 +27,9 @@ from torch.export.graph_signature import (
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import FrontendError, OpenSizeError
-from ..sizes.saved_sizes import readable
+from ..sizes.saved_sizes import names_in, readable
 from ..sizes.size_space import SizeSpace
-from ..sizes.symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, symbols_of
+from ..sizes.symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes
 from .torch_bound import SYMBOLIC, Binder, broken_assertion, number_of, refused_sizes, with_numbers
 from .torch_found import environment_of, found_nodes, refused
 from .torch_graph import describe, target_name
@@ -107,14 +107,21 @@ def hold(conditions: Iterable[sympy.Basic], space: SizeSpace) -> None:
 
 
 def _conditions(expr: sympy.Basic) -> Iterator[str]:
-    """A condition of PyTorch's symbols as comparisons in Python's words, all of which have to hold."""
+    """What has to hold for a condition of PyTorch's symbols, in Python's words."""
     if isinstance(expr, sympy.And):
         for part in expr.args:
             yield from _conditions(part)
-    elif isinstance(expr, sympy.core.relational.Relational):
-        yield f"{expr.lhs} {expr.rel_op} {expr.rhs}"
     else:
-        raise _unstored(str(expr))
+        yield _in_words(expr)
+
+
+def _in_words(expr: sympy.Basic) -> str:
+    if isinstance(expr, sympy.And | sympy.Or):
+        word = " and " if isinstance(expr, sympy.And) else " or "
+        return word.join(f"({_in_words(part)})" for part in expr.args)
+    if isinstance(expr, sympy.core.relational.Relational):
+        return f"{expr.lhs} {expr.rel_op} {expr.rhs}"
+    raise _unstored(str(expr))
 
 
 def _unstored(text: str) -> OpenSizeError:
@@ -261,7 +268,7 @@ class OpenProgram:
     def _add_readable(self, found: dict[str, str], text: str, node: fx.Node) -> None:
         names = {str(symbol): name for symbol, name in self._names.items()} | _REMAINDER
         renamed = _renamed(text, names)
-        others = tuple(name for name in symbols_of(renamed) if name not in self._names.values())
+        others = tuple(name for name in names_in(renamed) if name not in self._names.values())
         if not readable(renamed, (*self._names.values(), *others)):
             raise _unstored(text)
         found.setdefault(renamed, describe(node))

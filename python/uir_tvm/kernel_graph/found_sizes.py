@@ -11,9 +11,8 @@ from tvm import relax
 
 from ..opaque_call import CHECK
 from ..sizes.open_size import OpenSize
-from ..sizes.saved_sizes import condition_text
+from ..sizes.saved_sizes import condition_text, names_in
 from ..sizes.size_space import SizeSpace
-from ..sizes.symbolic_shapes import symbols_of
 from .nodes import FoundOp, Node, OpaqueOp
 
 
@@ -62,7 +61,7 @@ class FoundChecks:
     def __init__(self, space: SizeSpace) -> None:
         self._space = space
         texts = dict.fromkeys([*space.needs, *_held(space)])
-        self._waiting = [(text, set(symbols_of(text))) for text in texts]
+        self._waiting = [(text, set(names_in(text))) for text in texts]
 
     def calls(self, known: set[str]) -> list[tvm.ir.Call]:
         """Calls of `CHECK` for what can be checked with these sizes, and was not yet."""

@@ -118,10 +118,15 @@ def holds(text: str, sizes: Sizes) -> bool:
     return _truth(parsed(text), sizes, text)
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """The symbols in a condition that `holds` reads, in its order: no words of its own."""
+    words = {*_CALLED, "And", "Or", "Not", "and", "or", "not", "True", "False"}
+    return tuple(name for name in symbols_of(text) if name not in words)
+
+
 def readable(text: str, names: tuple[str, ...]) -> bool:
     """Whether `holds` reads a condition, and it has no other names than these."""
-    known = {*names, *_CALLED, "And", "Or", "Not", "and", "or", "not", "True", "False"}
-    if any(name not in known for name in symbols_of(text)):
+    if not set(names_in(text)) <= set(names):
         return False
     try:
         holds(text, dict.fromkeys(names, 2))
