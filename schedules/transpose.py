@@ -15,6 +15,7 @@ import tvm
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.errors import RecipeError
+from uir_tvm.hardware.last_cache import last_cache_bytes
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, loop_extent
 from uir_tvm.schedule.decisions import OWN, Decisions
@@ -68,7 +69,8 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     tiles = math.prod(root.spatial) // (m * n) * math.ceil(m / r) * math.ceil(n / c)
     groups = decide_groups(sch, hw, blocks, decisions, tiles)
     units = decide_units(sch, hw, decisions)
-    columns_first = decisions.fork("columns_first", (0, 1), 0) > 0
+    along = _leaves_caches(root, hw)
+    columns_first = decisions.fork("columns_first", (0, 1), int(along)) > 0
     tile = (
         decisions.choose(sch, "tile_rows", tile_sides(m, r, most // c), r),
         decisions.choose(sch, "tile_columns", tile_sides(n, c, most // r), c),
@@ -85,6 +87,17 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         hardware=hw,
     )
     attach_producers(sch, Nest(pid, lid, (root,)))
+
+
+def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
+    """Whether the result is more than the last cache holds, and its lines go to memory as they are written.
+
+    Then tiles follow each other along the operand's rows, for which memory and its pages are read in order;
+    along the result's rows each next tile would read other pages.
+    """
+    (write,) = root.stmt.writes
+    cache = last_cache_bytes(hw)
+    return cache is not None and math.prod(root.spatial) * dtype_bytes(write.source.ty.dtype) > cache
 
 
 def _row_variable(block: BlockInfo) -> int | None:

@@ -12,10 +12,11 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm import hardware
+from uir_tvm.hardware.last_cache import L3_PER_CORE
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.cpu.lower import lower
-from uir_tvm.target.cpu.stream import L3_PER_CORE, Streams
+from uir_tvm.target.cpu.stream import Streams
 
 from tests.extracted import extracted
 from tests.open_functions import INNER
@@ -100,6 +101,33 @@ def test_long_rows_are_streamed_wherever_they_begin() -> None:
         module["kernel"](tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
         np.testing.assert_array_equal(o, 3 * x)
         assert not room[:shift].any() and not room[shift + 41160 :].any()
+
+
+@pytest.mark.parametrize("dtype", ["fp64", "fp32", "fp16", "int8"])
+@pytest.mark.parametrize(("pitch", "streamed"), [(64, True), (68, False)])
+def test_blocks_are_transposed_past_the_caches_where_they_fill_lines(
+    dtype: str, pitch: int, streamed: bool
+) -> None:
+    """Lines that a result begins within, and rows that do, are stored as ever; all around it stays."""
+    tile = "(32,64); (64,1)"
+    graph = parsed(
+        f"x = iPointer(dram, {dtype}, 2048, in)\no = iPointer(dram, {dtype}, {32 * pitch}, out)\n"
+        f"a = iPointer(reg, {dtype}, 2048)",
+        f"""move.dram.reg.{dtype} a[0; {tile}], x[0; (32,64); (1,32)]
+        move.reg.dram.{dtype} o[0; (32,64); ({pitch},1)], a[0; {tile}] [hint=stream]""",
+    )
+    module = compiled(graph)
+    assert ("movnt" in module.mod.inspect_source("asm")) == streamed
+    kind = np.dtype({"fp64": "f8", "fp32": "f4", "fp16": "f2", "int8": "i1"}[dtype])
+    x = np.random.default_rng(0).integers(1, 100, 2048).astype(kind)
+    for shift in (0, 1, 32 // kind.itemsize):
+        room = np.zeros(32 * pitch + 192, kind)
+        start = (-room.ctypes.data // kind.itemsize) % (64 // kind.itemsize) + shift
+        o = room[start : start + 32 * pitch]
+        module["kernel"](tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
+        made = o.reshape(32, pitch)
+        np.testing.assert_array_equal(made[:, :64], x.reshape(64, 32).T)
+        assert not made[:, 64:].any() and not room[:start].any() and not room[start + o.size :].any()
 
 
 @pytest.mark.parametrize(("pitch", "streamed"), [(64, True), (68, False)])

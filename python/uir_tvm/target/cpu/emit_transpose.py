@@ -25,6 +25,7 @@ from .element_access import StridedAccess
 from .elements import element
 from .emit_value import Point
 from .groups import ColumnGroup, RowNest
+from .stream import aligned
 from .transpose_box import BoxSide, transpose_box
 from .values import OperandValues, Origin
 
@@ -129,11 +130,50 @@ class _BlockNest:
             )
             return
 
+        self._streamed_or_not(code, rows, cols)
+        beside(code, rows, cols)
+
+    def _streamed_or_not(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+        """Whole blocks, past the caches where lines of them can be."""
+        streams, nest = self.emitter.streams, self.nest
+        stores = streams.of_nest(nest, [self.lanes]) if self.direct is not None else []
+        across = self._to_line(stores, cols)
+        if not across:
+            self._whole(code, rows, cols)
+            return
+        ((access, size),) = stores
+        memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
+        fits = aligned(memory, scope, [(access, across * size)], rows.begin, [cols.begin])
+        streams.use()
+        code.branch(
+            fits,
+            lambda then: self._whole(then, rows, cols, across),
+            lambda other: self._whole(other, rows, cols),
+        )
+
+    def _to_line(self, stores: list[tuple[StridedAccess, int]], cols: _BlockedSide) -> int:
+        """Blocks beside each other whose rows fill lines of memory; 0 where rows have no such blocks."""
+        if len(stores) != 1 or stores[0][0] != self.direct or not cols.has_length:
+            return 0
+        ((access, size),) = stores
+        pitch, whole = access.row * bytes_of(access.pointer.dtype), as_int(cols.whole)
+        across = max(1, self.emitter.streams.line // size)
+        fits = access.pitches[0] is None and pitch % (across * size) == 0
+        return across if fits and whole is not None and whole % across == 0 else 0
+
+    def _whole(self, code: Code, rows: _BlockedSide, cols: _BlockedSide, streamed: int = 0) -> None:
+        across = max(1, streamed)
+
         def band(inner: Code, row: Expr) -> None:
-            inner.loop(cols.begin, cols.whole, self.lanes, lambda x, col: self._block(x, row, col), "c")
+            inner.loop(
+                cols.begin,
+                tirx.floordiv(cols.whole, across) if streamed else cols.whole,
+                across * self.lanes,
+                lambda x, col: self._block(x, row, col, streamed),
+                "c",
+            )
 
         code.loop(rows.begin, rows.whole, self.lanes, band, "r")
-        beside(code, rows, cols)
 
     def _covered(self, code: Code, rows: _BlockedSide, cols: _BlockedSide, target: StridedAccess) -> None:
         """Whole blocks alone, the last ones moved back; along the rows where columns are one block."""
@@ -160,10 +200,11 @@ class _BlockNest:
         whole = code.bind_index(tirx.truncdiv(distance(begin, end), index(self.lanes)))
         return _BlockedSide(begin, end, whole, code.bind_index(begin + whole * index(self.lanes)))
 
-    def _block(self, code: Code, row: Expr, col: Expr) -> None:
-        """A whole one."""
+    def _block(self, code: Code, row: Expr, col: Expr, streamed: int = 0) -> None:
+        """A whole one, or so many past the caches."""
         for access in self.accesses:
-            _transpose(self.emitter, code, access, row, col, self.lanes, self._target(access))
+            target = self._target(access)
+            _transpose(self.emitter, code, access, row, col, self.lanes, target, streamed=streamed)
         if self.direct is None:
             self._lines(code, row, col, index(self.lanes), None)
 
@@ -237,26 +278,15 @@ def _transpose(
     lanes: int,
     target: tirx.Buffer | StridedAccess,
     part: tuple[Expr, Expr] | None = None,
+    streamed: int = 0,
 ) -> None:
-    """One block, or the first rows and columns of one (``part``)."""
+    """One block, the first rows and columns of one (``part``), or so many past the caches."""
     scope, memory = emitter.kernel.scope, emitter.kernel.memory
     is_access = isinstance(target, StridedAccess)
     to = memory.address(scope, target, row, col) if is_access else index(0)
-    _move(emitter, code, access, target, (memory.address(scope, access, row, col), to), lanes, part)
-
-
-def _move(
-    emitter: NestEmitter,
-    code: Code,
-    access: StridedAccess,
-    target: tirx.Buffer | StridedAccess,
-    places: tuple[Expr, Expr],
-    lanes: int,
-    part: tuple[Expr, Expr] | None = None,
-) -> None:
-    """The same from one address to another."""
+    places = (memory.address(scope, access, row, col), to)
     given = _moved(emitter, access, target, places, lanes)
-    code.add(transpose.transpose(emitter.kernel.text, *given, part))
+    code.add(transpose.transpose(emitter.kernel.text, *given, part, streamed))
 
 
 def _moved(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...hardware.last_cache import last_cache_bytes
 from ...igraph.dtypes import bytes_of, dtype_of
 from ...igraph.nodes import IGraph, IPointer
 from .actions import MAP, Action
@@ -40,9 +41,6 @@ LLVM_TYPES = {
     "int8": "i8",
 }
 
-#: More last-level cache than this for each core means that others use it too: a virtual machine is told of
-#: all of a server's cache, or a process may use few of its cores.  What they count on is their share.
-L3_PER_CORE = 16 * 1024 * 1024
 #: Fewest vectors of a row that is streamed from its first whole vector on, wherever it begins.
 LEAST_RAGGED = 64
 
@@ -77,8 +75,8 @@ class Streams:
 
     def __init__(self, graph: IGraph, text: LlvmText, allowed: bool = True) -> None:
         self.width = graph.hardware.vector_bytes
-        told = int(graph.hardware.figures.get("l3_bytes", 0))
-        self.cache = min(told, int(graph.hardware.num_groups) * L3_PER_CORE) or None
+        self.line = int(graph.hardware.figures.get("line_bytes", 64))
+        self.cache = last_cache_bytes(graph.hardware)
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
         self.text = text
         self.used = False
@@ -122,14 +120,18 @@ class Streams:
         """Whether to emit this store as one."""
         return self._enabled and self.wanted(action, rows, lanes)
 
+    def use(self) -> None:
+        """Note that stores bypass the caches, where `aligned` asks for an address."""
+        self.text.need(ADDRESS, _ADDRESS_TEXT)
+        self.used = True
+
     def store(self, buffer: tirx.Buffer, address: Expr, value: Expr, dtype: str) -> tirx.Stmt:
         """A non-temporal store of a vector of iGraph dtype ``dtype`` at an aligned address."""
         row = element(dtype)
         stored = row.store(value)
         name, text = definition(row.storage, lanes_of(stored))
         self.text.need(name, text)
-        self.text.need(ADDRESS, _ADDRESS_TEXT)
-        self.used = True
+        self.use()
         where = tirx.address_of(tirx.BufferLoad(buffer, [address]))
         return tirx.Evaluate(tirx.call_extern("void", name, where, stored))
 

@@ -49,18 +49,20 @@ def supported(bits: int, lanes: int) -> bool:
     return lanes > 1 and bits * lanes % PART_BITS == 0
 
 
-def name_of(bits: int, lanes: int) -> str:
-    """Name of the function that transposes one block."""
-    return f"uir_transpose_i{bits}x{lanes}"
+def name_of(bits: int, lanes: int, streamed: int = 0) -> str:
+    """Name of the function that transposes one block, or so many beside each other (``streamed``)."""
+    return f"uir_transpose_i{bits}x{lanes}" + (f"_streamed{streamed}" if streamed else "")
 
 
-def definition(bits: int, lanes: int) -> str:
+def definition(bits: int, lanes: int, streamed: int = 0) -> str:
     """LLVM text of ``(source, source stride, target, target stride)``, strides in elements.
 
-    Element (i, j) of the target is element (j, i) of the source, ``lanes`` by ``lanes``.
+    Element (i, j) of the target is element (j, i) of the source, ``lanes`` by ``lanes``.  ``streamed`` is as
+    of `add_block`.
     """
     lines = [
-        f"define linkonce_odr void @{name_of(bits, lanes)}(ptr %s, i64 %m, ptr %t, i64 %n) alwaysinline {{"
+        f"define linkonce_odr void @{name_of(bits, lanes, streamed)}"
+        "(ptr %s, i64 %m, ptr %t, i64 %n) alwaysinline {"
     ]
     count = iter(range(1 << 30))
 
@@ -70,7 +72,7 @@ def definition(bits: int, lanes: int) -> str:
         return name
 
     multiples = ({k: value(f"mul i64 %{stride}, {k}") for k in range(1, NEAR + 1)} for stride in "mn")
-    add_block(bits, lanes, ("%s", "%t"), tuple(multiples), lines, value)
+    add_block(bits, lanes, ("%s", "%t"), tuple(multiples), lines, value, streamed)
     return "\n".join([*lines, "  ret void", "}"]) + "\n"
 
 
@@ -81,6 +83,7 @@ def add_block(
     multiples: tuple[Mapping[int, str], ...],
     lines: list[str],
     value: Callable[[str], str],
+    streamed: int = 0,
 ) -> None:
     """Append LLVM text that moves one block.
 
@@ -96,6 +99,10 @@ def add_block(
         Text that is appended to.
     value : Callable
         Appends an instruction; the name of what it makes.
+    streamed : int
+        So many blocks, which are beside each other in the target, and whose rows fill whole lines of its
+        memory, are moved at once, past the caches: a line that is written in parts would go to memory in
+        parts.  0 moves one block through the caches.
     """
     part = PART_BITS // bits
     vector, quarter, element = f"<{lanes} x i{bits}>", f"<{part} x i{bits}>", f"i{bits}"
@@ -115,20 +122,29 @@ def add_block(
         return parts[0]
 
     align = bits // 8
+    stored = f"align {align * lanes}, !nontemporal !0" if streamed else f"align {align}"
+    across = max(1, streamed)
     sources, targets = (
-        _rows_from(start, steps, lanes, element, value)
-        for start, steps in zip(starts, multiples, strict=True)
+        _rows_from(start, steps, count, element, value)
+        for start, steps, count in zip(starts, multiples, (lanes * across, lanes), strict=True)
     )
-    for block in range(lanes // part):
+
+    def transposed(beside: int, block: int) -> list[str]:
         rows = []
         for k in range(part):
             pieces = []
             for unit in range(lanes // part):
-                at = address(sources[unit * part + k], block * part)
+                at = address(sources[beside * lanes + unit * part + k], block * part)
                 pieces.append(value(f"load {quarter}, ptr {at}, align {align}"))
             rows.append(joined(pieces, part))
-        for i, row in enumerate(_transposed(rows, part, lanes, vector, value)):
-            lines.append(f"  store {vector} {row}, ptr {targets[block * part + i]}, align {align}")
+        return _transposed(rows, part, lanes, vector, value)
+
+    for block in range(lanes // part):
+        made = [transposed(beside, block) for beside in range(across)]
+        for i, row in enumerate(zip(*made, strict=True)):
+            for beside, piece in enumerate(row):
+                at = address(targets[block * part + i], beside * lanes)
+                lines.append(f"  store {vector} {piece}, ptr {at}, {stored}")
 
 
 def _rows_from(
@@ -310,11 +326,11 @@ def _interleaved(
     return rows
 
 
-def _need(text: LlvmText, bits: int, lanes: int, is_part: bool) -> str:
+def _need(text: LlvmText, bits: int, lanes: int, is_part: bool, streamed: int) -> str:
     """The name of a function, whose definition the kernel gets."""
     if not is_part:
-        text.need(name_of(bits, lanes), definition(bits, lanes))
-        return name_of(bits, lanes)
+        text.need(name_of(bits, lanes, streamed), definition(bits, lanes, streamed))
+        return name_of(bits, lanes, streamed)
     vector, holds = f"<{lanes} x i{bits}>", f"<{lanes} x i1>"
     load, store = (f"@llvm.masked.{what}.v{lanes}i{bits}.p0" for what in ("load", "store"))
     text.need(load, f"declare {vector} {load}(ptr, i32, {holds}, {vector})")
@@ -334,6 +350,7 @@ def transpose(
     target_stride: Expr | int,
     lanes: int,
     part: tuple[Expr, Expr] | None = None,
+    streamed: int = 0,
 ) -> tirx.Stmt:
     """Copy a block transposed: element (i, j) of the target is element (j, i) of the source.
 
@@ -353,12 +370,14 @@ def transpose(
         Rows and columns of the block.
     part : (Expr, Expr), optional
         How many rows and columns of the target there are, where that may be fewer; of neither none.
+    streamed : int
+        So many whole blocks beside each other, past the caches, at an address aligned to their row.
     """
     counts = () if part is None else tuple(tirx.Cast("int32", number) for number in part)
 
     call = tirx.call_extern(
         "void",
-        _need(text, bits, lanes, part is not None),
+        _need(text, bits, lanes, part is not None, streamed),
         tirx.address_of(tirx.BufferLoad(source, [at])),
         held_here(text, stride),
         tirx.address_of(tirx.BufferLoad(target, [to])),
