@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from uir_tvm import garbage
-from uir_tvm.garbage import search_now, searched_at_the_end, spare, unsearched
+from uir_tvm.garbage import search_now, searched_at_the_end, spare, unsearched, without_frames
 
 
 class Ring:
@@ -144,3 +144,25 @@ def test_memory_is_given_back_where_there_is_much(monkeypatch: pytest.MonkeyPatc
     with searched_at_the_end():
         monkeypatch.setattr(garbage, "resident", lambda: 1 << 50)
     assert asked
+
+
+def test_an_error_that_is_kept_holds_nothing_of_where_it_was_raised() -> None:
+    """What holds the error goes as soon as nobody has it, though a frame that raised it had it too."""
+
+    def holder() -> Ring:
+        held = Ring()
+        try:
+            try:
+                raise ValueError("at first")
+            except ValueError as first:
+                raise KeyError("then") from first
+        except KeyError as error:
+            held.needed = without_frames(error)  # type: ignore[attr-defined]
+        del held.itself
+        return held
+
+    gc.disable()
+    held = holder()
+    gone = weakref.ref(held)
+    del held
+    assert gone() is None

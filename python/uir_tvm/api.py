@@ -27,7 +27,7 @@ from .errors import (
 )
 from .frontend.named_state import Pairs
 from .frontend.open_model import OpenModel
-from .garbage import search_now, searched_at_the_end
+from .garbage import search_now, searched_at_the_end, without_frames
 from .import_model import Door, Shapes, Values, exported, import_model, model_name, results_of
 from .kernel_graph.choices import Choices
 from .kernel_programs import KernelPrograms
@@ -167,7 +167,7 @@ def compile(
     except (ValueNeededError, DynamicShapeError) as error:
         if error.model is None:
             raise
-        needed = error
+        needed = without_frames(error)
     else:
         if options.specialize:
             OpenSignature(()).known(options.specialize[0])

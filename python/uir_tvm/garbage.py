@@ -14,6 +14,9 @@ import mmap
 import pathlib
 import time
 from collections.abc import Iterator
+from typing import TypeVar
+
+Kept = TypeVar("Kept", bound=BaseException)
 
 #: Bytes by which a process has to have grown for memory to be given back: that and taking it again take time.
 WORTH = 64 << 20
@@ -28,6 +31,15 @@ _spared = 0
 TRUSTED = 100
 #: Until when it is.
 _arranged_until = 0.0
+
+
+def without_frames(error: Kept) -> Kept:
+    """An error to be kept: it holds no frames any more, whose variables hold what holds the error."""
+    chain: BaseException | None = error
+    while chain is not None:
+        chain.__traceback__ = None
+        chain = chain.__cause__ or chain.__context__
+    return error
 
 
 @contextlib.contextmanager

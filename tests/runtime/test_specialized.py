@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import uir_tvm
@@ -47,6 +50,18 @@ def test_each_value_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
         executable(X)
     with pytest.raises(ArtifactError, match="cannot be saved"):
         executable.save("model.uir")
+
+
+def test_it_goes_as_soon_as_nobody_has_it() -> None:
+    """Why one compilation did not do is an error, whose frames would hold all that was compiled."""
+    exe = uir_tvm.compile(model(), target="uir-cpu")
+    gone = weakref.ref(exe)
+    gc.disable()
+    try:
+        del exe
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_value_at_compile_time_makes_a_plain_executable() -> None:
