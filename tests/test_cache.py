@@ -15,6 +15,7 @@ import pytest
 from uir_tvm import cache as kept
 from uir_tvm.cache import Cache
 from uir_tvm.errors import ToolchainError
+from uir_tvm.target.bang import host_model as bang
 from uir_tvm.target.cuda import host_model as simt
 
 KEY, CONTENT = b"compiler\0text", b"\x7fELF and so on" * 50
@@ -193,3 +194,18 @@ def test_damaged_kernels_and_headers_are_made_anew(folder: pathlib.Path) -> None
     x, y = np.arange(64, dtype="float32"), np.zeros(64, "float32")
     simt.launch(path, "add", [x, y, 64], grid=1, block=64).check()
     np.testing.assert_array_equal(y, x + 1)
+
+
+def test_damaged_hooks_of_a_model_are_made_anew(folder: pathlib.Path) -> None:
+    """The object that all kernels of MLUs hold: without it scalar code could not be linked."""
+    text = "#include <bang.h>\n__mlu_entry__ void k(float *x) {{ x[0] = {}; }}\n"
+    bang.compile(text.format("1.0f"))
+    (hooks,) = (folder / "bang").glob("*.o")
+    whole = hooks.read_bytes()
+    damage(hooks, whole[:-100])
+    kept._PROVEN.clear()
+    path = bang.compile(text.format("2.0f"))
+    assert hooks.read_bytes() == whole
+    x = np.zeros(1, "float32")
+    bang.launch(path, "k", [x]).check()
+    assert x[0] == 2

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import numpy as np
 import pytest
 from uir_tvm import hardware
@@ -113,6 +116,13 @@ CASES = [
     ("unwritten", "__bang_add(c, a, b, 65); __memcpy(x, c, 260, NRAM2GDRAM);", "__bang_add(c, a, b, 65);"),
     ("unwritten", "x[0] = c[0];", "x[0] = a[0];"),
     ("unwritten", "x[0] = __bang_sum(a, 65);", "x[0] = __bang_sum(a, 64);"),
+    # A scalar argument is loaded by the text.
+    ("unwritten", "__bang_add_scalar(b, a, c[0], 64);", "__bang_add_scalar(b, a, a[0], 64);"),
+    (
+        "unwritten",
+        "half v = ((half *)c)[0]; __bang_write_value(b, 64, v);",
+        "half v = ((half *)a)[0]; __bang_write_value(b, 64, v);",
+    ),
     ("unwritten", "__bang_argmax(c, a, 65);", "__bang_argmax(c, a, 64);"),
     # Block launches.
     ("no-memory", "__memcpy(s, a, 256, NRAM2SRAM);", ""),
@@ -129,6 +139,14 @@ def test_a_violation_is_found_at_its_line(kind: str, wrong: str) -> None:
     assert findings and findings[0].kind == kind, findings
     assert findings[0].line == texts.line_of(source, wrong)
     assert findings[0].kernel == "k" and findings[0].core == "ipu0"
+
+
+def test_only_the_text_has_its_accesses_looked_at() -> None:
+    """What functions of the header put on their stack is the model's own, and has no calls before it."""
+    source = texts.text("  __memcpy(a, x, 256, GDRAM2NRAM); __bang_add(c, a, a, 64); y[0] = 1.0f;")
+    command = ["objdump", "-d", str(bang.compile(source))]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert len(re.findall(r"call.*<__tsan_(?:read|write)", code)) == 1
 
 
 def test_what_is_allowed_is_not_found() -> None:

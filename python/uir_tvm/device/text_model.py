@@ -23,6 +23,7 @@ __all__ = ["LIMIT", "TextModel", "compiler", "library"]
 LINKED = ("-luir_device", "-nodefaultlibs", "-lgcc")
 #: Ends of the names of a header and of its compiled form, as g++ looks for it.
 HEADER, COMPILED_HEADER = ".h", ".h.gch"
+OBJECT = ".o"
 #: Seconds that one compilation may take.
 LIMIT = 600
 
@@ -81,6 +82,8 @@ class TextModel:
         For g++.
     language : str
         What the text is, for errors.
+    hooks : str
+        A header whose functions every kernel's library holds, if any: they are compiled once.
     rewrite : callable, optional
         Makes of a text what g++ takes, line by line; for syntax that no header can stand for.
     """
@@ -91,6 +94,7 @@ class TextModel:
     suffix: str
     flags: tuple[str, ...]
     language: str
+    hooks: str = ""
     rewrite: Callable[[str], str] | None = None
 
     def headers(self) -> pathlib.Path:
@@ -138,15 +142,15 @@ class TextModel:
         if (found := cache.find(key, ".so")) is not None:
             return found
         prelude = self._prelude(cache, gxx, include, surroundings, limit)
+        objects = [self._hooks(cache, gxx, include, surroundings, limit)] if self.hooks else []
         text = cache.keep_text(key, self.rewrite(source) if self.rewrite else source, self.suffix)
         with scratch("uir-model-") as folder:
             built, linked = folder / "kernel.o", folder / "kernel.so"
             flags = (*self.flags, f"-I{include}", "-include", str(prelude))
             self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
             # Without the flags: a sanitizer's own library must stay out.
-            self._run(
-                [gxx, "-shared", str(built), "-o", str(linked), f"-L{model.parent}", *LINKED], text, limit
-            )
+            joined = list(map(str, (built, *objects)))
+            self._run([gxx, "-shared", *joined, "-o", str(linked), f"-L{model.parent}", *LINKED], text, limit)
             return cache.keep(key, linked.read_bytes(), ".so")
 
     def _prelude(
@@ -167,6 +171,21 @@ class TextModel:
         if not plain.is_file() or plain.read_text() != self._prelude_text():
             cache.keep_text(key, self._prelude_text(), HEADER)
         return plain
+
+    def _hooks(
+        self, cache: Cache, gxx: str, include: pathlib.Path, surroundings: bytes, limit: float
+    ) -> pathlib.Path:
+        """The object that every kernel is linked with; lines are told of texts alone."""
+        key = b"hooks" + surroundings
+        if (found := cache.find(key, OBJECT)) is not None:
+            return found
+        with scratch("uir-model-") as folder:
+            text, made = folder / "hooks.cc", folder / "hooks.o"
+            text.write_text(f'#include "{self.hooks}"\n')
+            self._run(
+                [gxx, *self.flags, "-g0", f"-I{include}", "-c", str(text), "-o", str(made)], text, limit
+            )
+            return cache.keep(key, made.read_bytes(), OBJECT)
 
     def _prelude_text(self) -> str:
         return f'#include "{self.prelude}"\n'

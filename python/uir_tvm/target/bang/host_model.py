@@ -60,6 +60,7 @@ MODEL = TextModel(
         "-Wno-unknown-pragmas",
     ),
     language="BANG C",
+    hooks="uir_bang/hooks.h",
     rewrite=rewrite_launches,
 )
 compile = MODEL.compile

@@ -4,14 +4,14 @@
 
 #include "vector.h"
 
-#define UIR_BANG_CAST(NAME, TO, FROM)                                   \
-  inline void __bang_##NAME(TO* dst, FROM* src, int n, UIR_BANG_SITE) { \
-    (UIR_BANG_CALL(NAME) << dst << src << n).Run(at);                   \
+#define UIR_BANG_CAST(NAME, TO, FROM)                                              \
+  UIR_BANG_FUNCTION void __bang_##NAME(TO* dst, FROM* src, int n, UIR_BANG_SITE) { \
+    (UIR_BANG_CALL(NAME) << dst << src << n).Run(at);                              \
   }
 // Integers count in units of 2^fix_position.
-#define UIR_BANG_FIXED(NAME, TO, FROM)                                                    \
-  inline void __bang_##NAME(TO* dst, FROM* src, int n, int fix_position, UIR_BANG_SITE) { \
-    (UIR_BANG_CALL(NAME) << dst << src << n << fix_position).Run(at);                     \
+#define UIR_BANG_FIXED(NAME, TO, FROM)                                                               \
+  UIR_BANG_FUNCTION void __bang_##NAME(TO* dst, FROM* src, int n, int fix_position, UIR_BANG_SITE) { \
+    (UIR_BANG_CALL(NAME) << dst << src << n << fix_position).Run(at);                                \
   }
 #define UIR_BANG_MODES(FORM, NAME, TO, FROM) \
   FORM(NAME##_rn, TO, FROM)                  \

@@ -11,7 +11,7 @@ struct Ends {
   uint32_t src;
   uint32_t dst;
 };
-constexpr Ends EndsOf(int direction) {
+UIR_BANG_UNSEEN constexpr Ends EndsOf(int direction) {
   constexpr Ends kEnds[] = {
       {kBangGdram, kBangNram},  {kBangNram, kBangGdram},  {kBangLdram, kBangNram},  {kBangNram, kBangLdram},
       {kBangGdram, kBangWram},  {kBangWram, kBangGdram},  {kBangLdram, kBangWram},  {kBangWram, kBangLdram},
@@ -22,8 +22,8 @@ constexpr Ends EndsOf(int direction) {
   return kEnds[direction];
 }
 
-inline void Copy(const char* name, void* dst, const void* src, int size, int dir, int asynchronous, int dims,
-                 const int64_t (&dst_steps)[4], const int64_t (&src_steps)[4], int64_t cluster, Site at) {
+UIR_BANG_FUNCTION void Copy(const char* name, void* dst, const void* src, int size, int dir, int asynchronous, int dims,
+                            const int64_t (&dst_steps)[4], const int64_t (&src_steps)[4], int64_t cluster, Site at) {
   Ends ends = EndsOf(dir);
   UirBangCopy copy{name,
                    dst,
@@ -44,33 +44,35 @@ inline void Copy(const char* name, void* dst, const void* src, int size, int dir
 }  // namespace uir_bang
 
 #define UIR_BANG_COPIES(NAME, ASYNC)                                                                                 \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir,                                   \
-                   uir_bang::Site at = uir_bang::Site::Here()) {                                                     \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir,                        \
+                              uir_bang::Site at = uir_bang::Site::Here()) {                                          \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 1, {0, 0, 0, 0}, {0, 0, 0, 0}, -1, at);                        \
   }                                                                                                                  \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int id_dst_cluster,               \
-                   uir_bang::Site at = uir_bang::Site::Here()) {                                                     \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int id_dst_cluster,    \
+                              uir_bang::Site at = uir_bang::Site::Here()) {                                          \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 1, {0, 0, 0, 0}, {0, 0, 0, 0}, id_dst_cluster, at);            \
   }                                                                                                                  \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride, int src_stride,   \
-                   int segnum, uir_bang::Site at = uir_bang::Site::Here()) {                                         \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride,        \
+                              int src_stride, int segnum, uir_bang::Site at = uir_bang::Site::Here()) {              \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 2, {dst_stride, segnum, 0, 0}, {src_stride, segnum, 0, 0}, -1, \
                    at);                                                                                              \
   }                                                                                                                  \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride, int src_stride,   \
-                   int segnum, int id_dst_cluster, uir_bang::Site at = uir_bang::Site::Here()) {                     \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride,        \
+                              int src_stride, int segnum, int id_dst_cluster,                                        \
+                              uir_bang::Site at = uir_bang::Site::Here()) {                                          \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 2, {dst_stride, segnum, 0, 0}, {src_stride, segnum, 0, 0},     \
                    id_dst_cluster, at);                                                                              \
   }                                                                                                                  \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride0, int dst_segnum1, \
-                   int dst_stride1, int dst_segnum2, int src_stride0, int src_segnum1, int src_stride1,              \
-                   int src_segnum2, uir_bang::Site at = uir_bang::Site::Here()) {                                    \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride0,       \
+                              int dst_segnum1, int dst_stride1, int dst_segnum2, int src_stride0, int src_segnum1,   \
+                              int src_stride1, int src_segnum2, uir_bang::Site at = uir_bang::Site::Here()) {        \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 3, {dst_stride0, dst_segnum1, dst_stride1, dst_segnum2},       \
                    {src_stride0, src_segnum1, src_stride1, src_segnum2}, -1, at);                                    \
   }                                                                                                                  \
-  inline void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride0, int dst_segnum1, \
-                   int dst_stride1, int dst_segnum2, int src_stride0, int src_segnum1, int src_stride1,              \
-                   int src_segnum2, int id_dst_cluster, uir_bang::Site at = uir_bang::Site::Here()) {                \
+  UIR_BANG_FUNCTION void NAME(void* dst, const void* src, int size, mluMemcpyDirection_t dir, int dst_stride0,       \
+                              int dst_segnum1, int dst_stride1, int dst_segnum2, int src_stride0, int src_segnum1,   \
+                              int src_stride1, int src_segnum2, int id_dst_cluster,                                  \
+                              uir_bang::Site at = uir_bang::Site::Here()) {                                          \
     uir_bang::Copy(#NAME, dst, src, size, dir, ASYNC, 3, {dst_stride0, dst_segnum1, dst_stride1, dst_segnum2},       \
                    {src_stride0, src_segnum1, src_stride1, src_segnum2}, id_dst_cluster, at);                        \
   }
@@ -79,17 +81,17 @@ UIR_BANG_COPIES(__memcpy, 0)
 UIR_BANG_COPIES(__memcpy_async, 1)
 #undef UIR_BANG_COPIES
 
-inline bool __is_nram(const void* address) { return uir_bang_memory_of(address) == kBangNram; }
-inline bool __is_wram(const void* address) { return uir_bang_memory_of(address) == kBangWram; }
-inline bool __is_sram(const void* address) { return uir_bang_memory_of(address) == kBangSram; }
-inline bool __is_mpu() { return uir_bang_register(kBangCoreId) == 0x80; }
-inline bool __is_ipu() { return uir_bang_register(kBangCoreId) != 0x80; }
+UIR_BANG_FUNCTION bool __is_nram(const void* address) { return uir_bang_memory_of(address) == kBangNram; }
+UIR_BANG_FUNCTION bool __is_wram(const void* address) { return uir_bang_memory_of(address) == kBangWram; }
+UIR_BANG_FUNCTION bool __is_sram(const void* address) { return uir_bang_memory_of(address) == kBangSram; }
+UIR_BANG_FUNCTION bool __is_mpu() { return uir_bang_register(kBangCoreId) == 0x80; }
+UIR_BANG_FUNCTION bool __is_ipu() { return uir_bang_register(kBangCoreId) != 0x80; }
 
 // Each wait also in a form that takes its time and meets others, but orders nothing: for tests of what is needed.
-#define UIR_BANG_SYNC(NAME, TAKE, KIND)                                                               \
-  inline void NAME(uir_bang::Site at = uir_bang::Site::Here()) { uir_bang_sync(KIND, 1, at.line()); } \
-  namespace uir_bang {                                                                                \
-  inline void TAKE(Site at = Site::Here()) { uir_bang_sync(KIND, 0, at.line()); }                     \
+#define UIR_BANG_SYNC(NAME, TAKE, KIND)                                                                          \
+  UIR_BANG_FUNCTION void NAME(uir_bang::Site at = uir_bang::Site::Here()) { uir_bang_sync(KIND, 1, at.line()); } \
+  namespace uir_bang {                                                                                           \
+  UIR_BANG_FUNCTION void TAKE(Site at = Site::Here()) { uir_bang_sync(KIND, 0, at.line()); }                     \
   }
 UIR_BANG_SYNC(__sync, take_sync, kBangSync)
 UIR_BANG_SYNC(__sync_io, take_sync_io, kBangSyncIo)

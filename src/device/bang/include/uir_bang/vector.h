@@ -8,19 +8,21 @@
 // The name in the library is that of the function without `__bang_`.
 #define UIR_BANG_CALL(NAME) uir_bang::Call(#NAME)
 
-#define UIR_BANG_UNARY(NAME, T) \
-  inline void __bang_##NAME(T* dst, T* src, int n, UIR_BANG_SITE) { (UIR_BANG_CALL(NAME) << dst << src << n).Run(at); }
-#define UIR_BANG_BINARY(NAME, T)                                              \
-  inline void __bang_##NAME(T* dst, T* src0, T* src1, int n, UIR_BANG_SITE) { \
-    (UIR_BANG_CALL(NAME) << dst << src0 << src1 << n).Run(at);                \
+#define UIR_BANG_UNARY(NAME, T)                                                \
+  UIR_BANG_FUNCTION void __bang_##NAME(T* dst, T* src, int n, UIR_BANG_SITE) { \
+    (UIR_BANG_CALL(NAME) << dst << src << n).Run(at);                          \
   }
-#define UIR_BANG_WITH_SCALAR(NAME, T)                                                \
-  inline void __bang_##NAME(T* dst, T* src, T value, int n, UIR_BANG_SITE) {         \
-    ((UIR_BANG_CALL(NAME) << dst << src).With(uir_bang::Value(value)) << n).Run(at); \
+#define UIR_BANG_BINARY(NAME, T)                                                         \
+  UIR_BANG_FUNCTION void __bang_##NAME(T* dst, T* src0, T* src1, int n, UIR_BANG_SITE) { \
+    (UIR_BANG_CALL(NAME) << dst << src0 << src1 << n).Run(at);                           \
   }
-#define UIR_BANG_CYCLE(NAME, T)                                                              \
-  inline void __bang_cycle_##NAME(T* dst, T* src, T* seg, int n, int n_seg, UIR_BANG_SITE) { \
-    (UIR_BANG_CALL(cycle_##NAME) << dst << src << seg << n << n_seg).Run(at);                \
+#define UIR_BANG_WITH_SCALAR(NAME, T)                                                   \
+  UIR_BANG_FUNCTION void __bang_##NAME(T* dst, T* src, T value, int n, UIR_BANG_SITE) { \
+    ((UIR_BANG_CALL(NAME) << dst << src).With(uir_bang::Value(value)) << n).Run(at);    \
+  }
+#define UIR_BANG_CYCLE(NAME, T)                                                                         \
+  UIR_BANG_FUNCTION void __bang_cycle_##NAME(T* dst, T* src, T* seg, int n, int n_seg, UIR_BANG_SITE) { \
+    (UIR_BANG_CALL(cycle_##NAME) << dst << src << seg << n << n_seg).Run(at);                           \
   }
 
 // For the types that have it.
@@ -120,18 +122,21 @@ UIR_BANG_HF(UIR_BANG_UNARY, active_sign)
 
 // Two operations in one: vectors or values after the first operand.
 #define UIR_BANG_FUSION(T)                                                                                          \
-  inline void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T* src1, T* src2, int n, int n12, UIR_BANG_SITE) { \
+  UIR_BANG_FUNCTION void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T* src1, T* src2, int n, int n12,       \
+                                       UIR_BANG_SITE) {                                                             \
     (UIR_BANG_CALL(fusion) << dst << src0 << src1 << src2 << static_cast<int>(op) << n << n12).Run(at);             \
   }                                                                                                                 \
-  inline void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T* src1, T src2, int n, int n1, UIR_BANG_SITE) {   \
+  UIR_BANG_FUNCTION void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T* src1, T src2, int n, int n1,         \
+                                       UIR_BANG_SITE) {                                                             \
     ((UIR_BANG_CALL(fusion) << dst << src0 << src1).With(uir_bang::Value(src2)) << static_cast<int>(op) << n << n1) \
         .Run(at);                                                                                                   \
   }                                                                                                                 \
-  inline void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T src1, T* src2, int n, int n2, UIR_BANG_SITE) {   \
+  UIR_BANG_FUNCTION void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T src1, T* src2, int n, int n2,         \
+                                       UIR_BANG_SITE) {                                                             \
     ((UIR_BANG_CALL(fusion) << dst << src0).With(uir_bang::Value(src1)) << src2 << static_cast<int>(op) << n << n2) \
         .Run(at);                                                                                                   \
   }                                                                                                                 \
-  inline void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T src1, T src2, int n, UIR_BANG_SITE) {            \
+  UIR_BANG_FUNCTION void __bang_fusion(mluFusionOpCode op, T* dst, T* src0, T src1, T src2, int n, UIR_BANG_SITE) { \
     ((UIR_BANG_CALL(fusion) << dst << src0).With(uir_bang::Value(src1)).With(uir_bang::Value(src2))                 \
      << static_cast<int>(op) << n << 1)                                                                             \
         .Run(at);                                                                                                   \
@@ -141,15 +146,15 @@ UIR_BANG_FUSION(bfloat16_t)
 UIR_BANG_FUSION(float)
 
 // Fills.
-#define UIR_BANG_WRITE_VALUE(T)                                                                             \
-  inline void __bang_write_value(void* dst, int n, T value, UIR_BANG_SITE) {                                \
-    ((UIR_BANG_CALL(write_value) << static_cast<T*>(dst)).With(uir_bang::Value(value)) << n).Run(at);       \
-  }                                                                                                         \
-  inline void __bang_write_value(void* dst, int n, T value, int stride0, int iter1, int stride1, int iter2, \
-                                 UIR_BANG_SITE) {                                                           \
-    ((UIR_BANG_CALL(write_value) << static_cast<T*>(dst)).With(uir_bang::Value(value))                      \
-     << n << stride0 << iter1 << stride1 << iter2)                                                          \
-        .Run(at);                                                                                           \
+#define UIR_BANG_WRITE_VALUE(T)                                                                                        \
+  UIR_BANG_FUNCTION void __bang_write_value(void* dst, int n, T value, UIR_BANG_SITE) {                                \
+    ((UIR_BANG_CALL(write_value) << static_cast<T*>(dst)).With(uir_bang::Value(value)) << n).Run(at);                  \
+  }                                                                                                                    \
+  UIR_BANG_FUNCTION void __bang_write_value(void* dst, int n, T value, int stride0, int iter1, int stride1, int iter2, \
+                                            UIR_BANG_SITE) {                                                           \
+    ((UIR_BANG_CALL(write_value) << static_cast<T*>(dst)).With(uir_bang::Value(value))                                 \
+     << n << stride0 << iter1 << stride1 << iter2)                                                                     \
+        .Run(at);                                                                                                      \
   }
 UIR_BANG_WRITE_VALUE(char)
 UIR_BANG_WRITE_VALUE(signed char)
@@ -161,7 +166,7 @@ UIR_BANG_WRITE_VALUE(unsigned int)
 UIR_BANG_WRITE_VALUE(float)
 UIR_BANG_WRITE_VALUE(half)
 #define UIR_BANG_WRITE_ZERO(T)                                                                  \
-  inline void __bang_write_zero(T* dst, int n, UIR_BANG_SITE) {                                 \
+  UIR_BANG_FUNCTION void __bang_write_zero(T* dst, int n, UIR_BANG_SITE) {                      \
     ((UIR_BANG_CALL(write_zero) << dst).With(uir_bang::Value(static_cast<T>(0))) << n).Run(at); \
   }
 UIR_BANG_WRITE_ZERO(signed char)
