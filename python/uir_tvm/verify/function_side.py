@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import collections
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm import s_tir, tirx
-from tvm_ffi.structural import structural_map, structural_walk
+from tvm_ffi import structural_equal
+from tvm_ffi.structural import structural_hash, structural_map, structural_walk
 
 from ..argument_checks import called_by_a_program
 from ..bound_kernel import bound_kernel, symbols_in
@@ -52,7 +55,6 @@ class FunctionSide:
             for b in self.buffers
         ]
         self.sums, self.regroups = sums(func), regroups(func)
-        self._built: dict[str, Any] = {}
         self._lowered: tirx.PrimFunc | None = None
 
     def run(self, method: str, arrays: Sequence[np.ndarray], roles: Sequence[str]) -> list[Output]:
@@ -93,16 +95,52 @@ class FunctionSide:
         return self._lowered
 
     def _function(self, method: str) -> Any:
-        if method not in self._built:
-            made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
-            # LLVM takes longer to optimise a small function than to run it
-            level = 0 if operations(self.lowered()) <= SMALL else 3
-            try:
-                module = built_by_tvm(made, {"opt-level": level})
-            except Exception as error:  # of the many that TVM raises for what it does not lower
-                raise UndecidedError(f"TVM does not build the function: {last_line(error)}") from error
-            self._built[method] = module["main"]
-        return self._built[method]
+        return _BUILDS.of(method, self.func, lambda: self._build(method))
+
+    def _build(self, method: str) -> Any:
+        made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
+        # LLVM takes longer to optimise a small function than to run it
+        level = 0 if operations(self.lowered()) <= SMALL else 3
+        try:
+            return built_by_tvm(made, {"opt-level": level})["main"]
+        except Exception as error:  # of the many that TVM raises for what it does not lower
+            raise UndecidedError(f"TVM does not build the function: {last_line(error)}") from error
+
+
+class Builds:
+    """What was built of functions, those used last: one is the reference of its kernels on all targets.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._kept: collections.OrderedDict[tuple[str, int], tuple[tirx.PrimFunc, Any]] = (
+            collections.OrderedDict()
+        )
+
+    def of(self, method: str, func: tirx.PrimFunc, build: Callable[[], Any]) -> Any:
+        """What ``build`` makes of a function, or made of one that is the same but for the names in it."""
+        key = (method, structural_hash(func, map_free_vars=True))
+        with self._lock:
+            known, built = self._kept.pop(key, (None, None))
+            if known is None or not structural_equal(known, func, map_free_vars=True):
+                known, built = func, None
+            else:
+                self._kept[key] = (known, built)
+        if built is None:
+            built = build()
+            with self._lock:
+                self._kept[key] = (known, built)
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+        return built
+
+
+_BUILDS = Builds(64)
 
 
 def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.Module:
