@@ -120,6 +120,7 @@ def test_any_module_loads_the_native_library() -> None:
     """Also where TVM does not load this package by itself."""
     code = """
 import os, sys
+sys.modules["torch"] = None
 import tvm, uir_tvm
 assert tvm.get_global_func("uir.affine.var", allow_missing=True) is None
 for name in sys.argv[1:]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import textwrap
 import threading
 
 import pytest
@@ -19,6 +17,8 @@ from tvm.script import tirx as T
 from uir_tvm import environment
 from uir_tvm.errors import SizeError
 from uir_tvm.runtime.executable import Executable
+
+from tests.without_torch import program
 
 #: Enough for several threads.
 SHAPE = (1024, 128)
@@ -113,29 +113,29 @@ def test_steps_that_wait_for_each_other_need_no_second_thread() -> None:
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
-    program = """
-        import os, torch, uir_tvm
-        class Rows(torch.nn.Module):
-            def forward(self, x):
-                return torch.softmax(x, -1)
-        x = torch.randn(2048, 256)
-        exe = uir_tvm.compile(torch.export.export(Rows(), (x,)))
-        expected = exe(x)
+    code = """
+        import os
+        import numpy as np
+        import uir_tvm
+        from tvm import relax
+        x = relax.Var("x", relax.TensorType((2048, 256), "float32"))
+        builder = relax.BlockBuilder()
+        with builder.function("main", [x]):
+            with builder.dataflow():
+                y = builder.emit_output(relax.op.nn.softmax(x))
+            builder.emit_func_output(y)
+        exe = uir_tvm.compile(builder.get())
+        given = np.random.default_rng(0).standard_normal((2048, 256)).astype("float32")
+        expected = np.array(exe(given))
         child = os.fork()
         if child == 0:
-            os._exit(0 if all(torch.equal(exe(x), expected) for _ in range(50)) else 3)
+            os._exit(0 if all(np.array_equal(exe(given), expected) for _ in range(50)) else 3)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert torch.equal(exe(x), expected)
+        assert np.array_equal(exe(given), expected)
         print("both")
     """
-    given = {**os.environ, "UIR_NUM_THREADS": "3"}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env=given,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    environment = {**os.environ, "UIR_NUM_THREADS": "3"}
+    done = subprocess.run(program(code), env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "both", done.stderr
 
 
