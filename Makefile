@@ -16,7 +16,7 @@ MAKEFLAGS += --jobs=3
 endif
 
 BUILT_FROM = setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
-# What is never imported need not be compiled to bytecode: that takes longer than to fetch and unpack all.
+# Most of what packages have is never imported: Python compiles to bytecode what is.
 PIP = $(RUN) -m pip install --quiet --no-compile -c constraints.txt
 
 env: $(VENV)/.ready  ## an environment with everything that tests, lint and the demo need

@@ -31,8 +31,7 @@
 #define __ldram__ UIR_BANG_SECTION("uir_ldram")
 
 // Functions of these headers: the memory that they access themselves is their own stack, at which the model never
-// looks. Without calls before each access, which the sanitizer would put there, they compile and run in a third of the
-// time.
+// looks. The sanitizer would put a call before each access all the same, to be compiled and made for nothing.
 #define UIR_BANG_UNSEEN __attribute__((no_sanitize("thread")))
 #define UIR_BANG_FUNCTION UIR_BANG_UNSEEN inline
 
