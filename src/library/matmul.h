@@ -5,6 +5,7 @@
 #include <string>
 
 #include "library/attrs.h"
+#include "library/conv2d_tile_kernels.h"
 #include "library/dtype.h"
 #include "library/packed_weight.h"
 
@@ -48,6 +49,12 @@ std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const Matmu
 /*! Few rows by a constant matrix, in tiles of our own; null for others, and where the CPU has no AVX2. */
 std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
+/*! Whether tiles of our own compute it for any number of rows: float32, a packed weight, one matrix of rows. */
+bool IsBlocked(const MatmulAttrs& attrs, const MatmulTypes& types);
+
+/*! What `IsBlocked` says; null for others. */
+std::unique_ptr<MatmulPlan> MakeBlockedMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
+
 /*! On oneDNN; null where only its reference code would serve. */
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                              Threading threading);
@@ -70,6 +77,13 @@ int64_t PackedRowStride(int64_t n, DType type);
 
 /*! The weight as a plan without blocked layouts wants it: [k, n] with `PackedRowStride`. */
 WeightFormat PlainMatmulFormat(const MatmulAttrs& attrs, DType type);
+
+/*! A weight [k, n] in panels of as many columns as tiles take (`TilePanels`), [k, columns]. */
+WeightFormat MatrixPanels(const TileKernels& kernels, int64_t k, int64_t n);
+
+/*! Batch dimensions that follow each other in all operands become one, and
+ * those that b does not have become rows. */
+MatmulAttrs Collapse(MatmulAttrs attrs);
 
 /*! The attributes with b replaced by the weight in `PlainMatmulFormat`, shared by the batch. */
 MatmulAttrs WithPackedWeight(MatmulAttrs attrs, DType type);

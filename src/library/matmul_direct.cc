@@ -22,49 +22,6 @@ constexpr int64_t kPanel = 192;
 /*! Borders of unpacked pieces: whole register tiles of the library's code. */
 constexpr int64_t kGranuleM = 16, kGranuleN = 48;
 
-/*! Batch dimensions that follow each other in all operands become one, and
- * those that b does not have become rows. */
-MatmulAttrs Collapse(MatmulAttrs attrs) {
-  const std::array<OperandView*, 3> views = {&attrs.a, &attrs.b, &attrs.out};
-  auto erase = [&](size_t d) {
-    attrs.batch.erase(attrs.batch.begin() + d);
-    for (OperandView* view : views) view->strides.erase(view->strides.begin() + d);
-  };
-  for (size_t d = attrs.batch.size(); d-- > 0;) {
-    if (attrs.batch[d] == 1) erase(d);
-  }
-  for (size_t d = attrs.batch.size(); d-- > 1;) {
-    const bool joined = std::all_of(views.begin(), views.end(), [&](OperandView* view) {
-      return view->strides[d - 1] == view->strides[d] * attrs.batch[d];
-    });
-    if (!joined) continue;
-    for (OperandView* view : views) view->strides[d - 1] = view->strides[d];
-    attrs.batch[d - 1] *= attrs.batch[d];
-    erase(d);
-  }
-  while (!attrs.batch.empty()) {
-    const size_t last = attrs.batch.size() - 1;
-    if (attrs.b.strides[last] != 0 || attrs.a.strides[last] != attrs.a.strides[last + 1] * attrs.m ||
-        attrs.out.strides[last] != attrs.out.strides[last + 1] * attrs.m) {
-      break;
-    }
-    attrs.m *= attrs.batch[last];
-    erase(last);
-  }
-  // The stride of a dimension of one element means nothing: choose one that the
-  // library takes for contiguous.
-  auto settle = [](OperandView* view, size_t rank, int64_t rows, int64_t columns) {
-    int64_t &row = view->strides[rank - 2], &column = view->strides[rank - 1];
-    if (columns == 1) column = row == 1 ? std::max<int64_t>(1, rows) : 1;
-    if (rows == 1) row = column == 1 ? std::max<int64_t>(1, columns) : 1;
-  };
-  const size_t rank = attrs.batch.size() + 2;
-  settle(&attrs.a, rank, attrs.m, attrs.k);
-  settle(&attrs.b, rank, attrs.k, attrs.n);
-  settle(&attrs.out, rank, attrs.m, attrs.n);
-  return attrs;
-}
-
 bool SharedWeight(const MatmulAttrs& attrs) {
   return std::all_of(attrs.b.strides.begin(), attrs.b.strides.end() - 2, [](int64_t s) { return s == 0; });
 }
@@ -350,6 +307,47 @@ std::unique_ptr<MatmulPlan> MakeOneColumn(const MatmulAttrs& attrs, const Matmul
 }
 
 }  // namespace
+
+MatmulAttrs Collapse(MatmulAttrs attrs) {
+  const std::array<OperandView*, 3> views = {&attrs.a, &attrs.b, &attrs.out};
+  auto erase = [&](size_t d) {
+    attrs.batch.erase(attrs.batch.begin() + d);
+    for (OperandView* view : views) view->strides.erase(view->strides.begin() + d);
+  };
+  for (size_t d = attrs.batch.size(); d-- > 0;) {
+    if (attrs.batch[d] == 1) erase(d);
+  }
+  for (size_t d = attrs.batch.size(); d-- > 1;) {
+    const bool joined = std::all_of(views.begin(), views.end(), [&](OperandView* view) {
+      return view->strides[d - 1] == view->strides[d] * attrs.batch[d];
+    });
+    if (!joined) continue;
+    for (OperandView* view : views) view->strides[d - 1] = view->strides[d];
+    attrs.batch[d - 1] *= attrs.batch[d];
+    erase(d);
+  }
+  while (!attrs.batch.empty()) {
+    const size_t last = attrs.batch.size() - 1;
+    if (attrs.b.strides[last] != 0 || attrs.a.strides[last] != attrs.a.strides[last + 1] * attrs.m ||
+        attrs.out.strides[last] != attrs.out.strides[last + 1] * attrs.m) {
+      break;
+    }
+    attrs.m *= attrs.batch[last];
+    erase(last);
+  }
+  // The stride of a dimension of one element means nothing: choose one that the
+  // library takes for contiguous.
+  auto settle = [](OperandView* view, size_t rank, int64_t rows, int64_t columns) {
+    int64_t &row = view->strides[rank - 2], &column = view->strides[rank - 1];
+    if (columns == 1) column = row == 1 ? std::max<int64_t>(1, rows) : 1;
+    if (rows == 1) row = column == 1 ? std::max<int64_t>(1, columns) : 1;
+  };
+  const size_t rank = attrs.batch.size() + 2;
+  settle(&attrs.a, rank, attrs.m, attrs.k);
+  settle(&attrs.b, rank, attrs.k, attrs.n);
+  settle(&attrs.out, rank, attrs.m, attrs.n);
+  return attrs;
+}
 
 std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int64_t m, int64_t n, int64_t k,
                                          const MatmulTypes& types, const OperandView& a, const dnn::MdTag* b,

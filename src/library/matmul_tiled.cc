@@ -24,31 +24,13 @@ Conv2dAttrs PixelsOf(const MatmulAttrs& attrs) {
   return made;
 }
 
-/*! The same bytes as a weight [k, n] instead of one [n, k, 1, 1]. */
-WeightFormat Turned(const WeightFormat& pixels, int64_t k, int64_t n) {
-  WeightFormat made;
-  made.dtype = pixels.dtype;
-  made.dims = {k, n};
-  made.panel_dim = 1;
-  for (const Panel& panel : pixels.panels) {
-    BlockedLayout layout = panel.layout;
-    layout.ndims = 2;
-    layout.dims[0] = k, layout.dims[1] = panel.size;
-    layout.strides[0] = panel.layout.strides[1], layout.strides[1] = panel.layout.strides[0];
-    for (int d = 2; d < kLayoutDims; ++d) layout.dims[d] = layout.strides[d] = 0;
-    layout.block_dim[0] = 1;
-    made.Add(panel.begin, panel.size, layout);
-  }
-  return made;
-}
-
 class TiledMatmul final : public MatmulPlan {
  public:
   TiledMatmul(const MatmulAttrs& attrs, std::unique_ptr<Conv2dPlan> pixels)
       : a_(attrs.a.offset * static_cast<int64_t>(sizeof(float))),
         out_(attrs.out.offset * static_cast<int64_t>(sizeof(float))),
         pixels_(std::move(pixels)),
-        format_(Turned(*pixels_->weight_format(), attrs.k, attrs.n)) {}
+        format_(MatrixPanels(*TileKernelsHere(), attrs.k, attrs.n)) {}
 
   void Run(const MatmulData& data) const final {
     pixels_->Run({data.a + a_, data.b, data.bias, data.residual ? data.residual + out_ : nullptr, data.out + out_});
@@ -71,10 +53,28 @@ bool IsDense(const OperandView& view, int64_t rows, int64_t columns) {
 
 }  // namespace
 
+WeightFormat MatrixPanels(const TileKernels& kernels, int64_t k, int64_t n) {
+  WeightFormat made;
+  made.dims = {k, n};
+  made.panel_dim = 1;
+  // the same bytes as a weight [n, k, 1, 1]
+  for (const Panel& panel : TilePanels(kernels, {n, k, 1, 1}).panels) {
+    BlockedLayout layout = panel.layout;
+    layout.ndims = 2;
+    layout.dims[0] = k, layout.dims[1] = panel.size;
+    layout.strides[0] = panel.layout.strides[1], layout.strides[1] = panel.layout.strides[0];
+    for (int d = 2; d < kLayoutDims; ++d) layout.dims[d] = layout.strides[d] = 0;
+    layout.block_dim[0] = 1;
+    made.Add(panel.begin, panel.size, layout);
+  }
+  return made;
+}
+
 std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads) {
   const TileKernels* kernels = TileKernelsHere();
+  if (!kernels || attrs.m >= kernels->rule.rows) return nullptr;
   // a weight that is packed for other rows too lies as those want it
-  if (!kernels || std::max(attrs.m, attrs.packed_for) >= kernels->rule.rows) return nullptr;
+  if (attrs.packed_for >= kernels->rule.rows && !IsBlocked(attrs, types)) return nullptr;
   if (!attrs.packed || attrs.batch_count() != 1 || attrs.n == 1) return nullptr;
   if (!IsDense(attrs.a, attrs.m, attrs.k) || !IsDense(attrs.out, attrs.m, attrs.n)) return nullptr;
   auto pixels = MakeTiledConv2d(PixelsOf(attrs), {types.a, types.b, types.out}, threads);

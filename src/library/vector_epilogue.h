@@ -22,38 +22,55 @@ UIR_INLINE void Gelu(Vector& x) {
   x = 0.5f * x * (1.0f + inner);
 }
 
+template <Activation kActivation>
+UIR_INLINE void Apply(const Epilogue& epilogue, Vector& x) {
+  if constexpr (kActivation == Activation::kRelu) {
+    x = x < 0.0f ? Vector{} : x;  // keeps NaN
+  } else if constexpr (kActivation == Activation::kSilu) {
+    Silu(x);
+  } else if constexpr (kActivation == Activation::kGeluTanh) {
+    Gelu(x);
+  } else if constexpr (kActivation == Activation::kTanh) {
+    Tanh(x);
+  } else if constexpr (kActivation == Activation::kSigmoid) {
+    Sigmoid(x);
+  } else if constexpr (kActivation == Activation::kGeluErf) {
+    GeluErf(x);
+  } else if constexpr (kActivation != Activation::kNone) {  // of those with parameters
+    for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(epilogue, static_cast<float>(x[lane]));
+  }
+}
+
 UIR_INLINE void Activated(const Epilogue& epilogue, Vector& x) {
   switch (epilogue.activation) {
     case Activation::kNone:
       return;
     case Activation::kRelu:
-      x = x < 0.0f ? Vector{} : x;  // keeps NaN
-      return;
+      return Apply<Activation::kRelu>(epilogue, x);
     case Activation::kSilu:
-      return Silu(x);
+      return Apply<Activation::kSilu>(epilogue, x);
     case Activation::kGeluTanh:
-      return Gelu(x);
+      return Apply<Activation::kGeluTanh>(epilogue, x);
     case Activation::kTanh:
-      return Tanh(x);
+      return Apply<Activation::kTanh>(epilogue, x);
     case Activation::kSigmoid:
-      return Sigmoid(x);
+      return Apply<Activation::kSigmoid>(epilogue, x);
     case Activation::kGeluErf:
-      return GeluErf(x);
+      return Apply<Activation::kGeluErf>(epilogue, x);
     case Activation::kLeakyRelu:
     case Activation::kClip:
     case Activation::kHardSigmoid:
     case Activation::kHardSwish:
-      for (int lane = 0; lane < kLanes; ++lane) x[lane] = Activate(epilogue, static_cast<float>(x[lane]));
-      return;
+      return Apply<Activation::kHardSwish>(epilogue, x);  // which asks the epilogue
   }
 }
 
-/*! The epilogue of a row of some columns from `first` on, and its store. */
-template <int kVectors>
-UIR_INLINE void Store(const MatmulAttrs& attrs, const Operands& at, int64_t row, int64_t first, const Vector* sums) {
-  const Epilogue& epilogue = attrs.epilogue;
+/*! The epilogue of a row of some of the columns, from `first` on, and its store; `activate` is its activation. */
+template <int kVectors, typename Activate>
+UIR_INLINE void Store(const Epilogue& epilogue, int64_t columns, const Operands& at, int64_t row, int64_t first,
+                      const Vector* sums, const Activate& activate) {
   for (int v = 0; v < kVectors; ++v) {
-    const int64_t column = first + v * kLanes, count = attrs.n - column;
+    const int64_t column = first + v * kLanes, count = columns - column;
     if (count <= 0) return;
     const int64_t place = row * at.out_row + column * at.out_column;
     Vector x = sums[v] * static_cast<float>(epilogue.alpha), other = {};
@@ -71,7 +88,7 @@ UIR_INLINE void Store(const MatmulAttrs& attrs, const Operands& at, int64_t row,
       }
     }
     if (epilogue.residual == Residual::kBeforeActivation) x += other;
-    Activated(epilogue, x);
+    activate(x);
     if (epilogue.residual == Residual::kAfterActivation) x += other;
     if (at.out_column == 1) {
       Put(at.out + place, x, count);
@@ -81,4 +98,10 @@ UIR_INLINE void Store(const MatmulAttrs& attrs, const Operands& at, int64_t row,
       }
     }
   }
+}
+
+template <int kVectors>
+UIR_INLINE void Store(const MatmulAttrs& attrs, const Operands& at, int64_t row, int64_t first, const Vector* sums) {
+  const auto activate = [&](Vector& x) __attribute__((always_inline)) { Activated(attrs.epilogue, x); };
+  Store<kVectors>(attrs.epilogue, attrs.n, at, row, first, sums, activate);
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost part of products of many rows with a constant matrix: some rows by some vectors of columns, whose sums
+// stay in registers for a piece of k.
+#pragma once
+
+#include <cstdint>
+
+#include "library/epilogue.h"
+#include "library/quantized_layout.h"
+
+namespace uir::library {
+
+/*! What one tile reads. */
+struct BlockedTile {
+  const float* x = nullptr;       // [depth, rows]
+  const float* weight = nullptr;  // [depth, width]
+  int64_t width = 0;              // floats of a row of the weight, and of the sums
+  int64_t depth = 0;              // products of a sum
+  const char* ahead = nullptr;    // what is brought into the second cache meanwhile
+  int64_t fetches = 0;            // lines of it
+  bool first = true;              // sums begin with 0, not with what is there
+  const float* out = nullptr;     // where results will be, `out_row` floats from row to row; null: not yet
+  int64_t out_row = 0;
+};
+
+/*! What becomes of sums. */
+struct BlockedEnd {
+  const Epilogue* epilogue = nullptr;
+  int64_t columns = 0;  // of the result
+  Operands at{};        // bias, residual and result
+};
+
+/*! Some rows of `depth` numbers, `row` floats apart, as a tile reads them. */
+typedef void (*BlockedPackOf)(const float* from, int64_t row, int64_t depth, float* to);
+/*! Sums of a tile into `to`, [rows, width]. */
+typedef void (*BlockedSumsOf)(const BlockedTile& tile, float* to);
+/*! The results of so many rows of sums, which are those from `row` and `first` on. */
+typedef void (*BlockedFinishOf)(const BlockedEnd& end, const float* sums, int64_t width, int rows, int64_t row,
+                                int64_t first);
+
+/*! Tiles for one width of vectors. */
+struct BlockedKernels {
+  const char* name;
+  int lanes, most_vectors, most_rows;  // of a tile
+  BlockedPackOf (*pack)(int rows);
+  BlockedSumsOf (*sums)(int vectors, int rows);
+  BlockedFinishOf (*finish)(Activation activation);
+};
+
+/*! For this CPU; null where measurements left products of many rows to the library. */
+const BlockedKernels* BlockedKernelsHere();
+
+}  // namespace uir::library
