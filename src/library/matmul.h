@@ -50,10 +50,10 @@ std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const Matmu
 std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! Whether tiles of our own compute it for any number of rows: float32, a packed weight, one matrix of rows. */
-bool IsBlocked(const MatmulAttrs& attrs, const MatmulTypes& types);
+bool HasPanels(const MatmulAttrs& attrs, const MatmulTypes& types);
 
-/*! What `IsBlocked` says; null for others. */
-std::unique_ptr<MatmulPlan> MakeBlockedMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
+/*! What `HasPanels` says; null for others. */
+std::unique_ptr<MatmulPlan> MakePanelMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! On oneDNN; null where only its reference code would serve. */
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,

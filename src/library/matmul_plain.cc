@@ -240,7 +240,7 @@ std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const Matmu
   if (attrs.execution.way == Way::kPlain || attrs.k == 0) return MakePlainMatmul(attrs, types, threads);
   if (threading == Threading::kPool) {
     if (auto plan = MakeTiledMatmul(attrs, types, threads)) return plan;
-    if (auto plan = MakeBlockedMatmul(attrs, types, threads)) return plan;
+    if (auto plan = MakePanelMatmul(attrs, types, threads)) return plan;
   }
   if (auto plan = MakeHalfMatmul(attrs, types, threading == Threading::kPool ? threads : 1)) return plan;
   if (auto plan = MakeDirectMatmul(attrs, types, threads, threading)) return plan;

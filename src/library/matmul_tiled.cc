@@ -74,7 +74,7 @@ std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const Matm
   const TileKernels* kernels = TileKernelsHere();
   if (!kernels || attrs.m >= kernels->rule.rows) return nullptr;
   // a weight that is packed for other rows too lies as those want it
-  if (attrs.packed_for >= kernels->rule.rows && !IsBlocked(attrs, types)) return nullptr;
+  if (attrs.packed_for >= kernels->rule.rows && !HasPanels(attrs, types)) return nullptr;
   if (!attrs.packed || attrs.batch_count() != 1 || attrs.n == 1) return nullptr;
   if (!IsDense(attrs.a, attrs.m, attrs.k) || !IsDense(attrs.out, attrs.m, attrs.n)) return nullptr;
   auto pixels = MakeTiledConv2d(PixelsOf(attrs), {types.a, types.b, types.out}, threads);

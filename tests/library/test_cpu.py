@@ -116,12 +116,12 @@ def test_few_rows_are_read_in_tiles_unless_their_weight_is_another_s() -> None:
     most = 1 if "avx512" in isa else 32
     if "avx" not in isa:
         pytest.skip("tiles are for AVX2 and AVX512")
-    many = "direct" if "avx512" in isa else "blocked"
+    many = "direct" if "avx512" in isa else "panels"
     for rows, plan in ((1, "tiles"), (most, "tiles"), (most + 1, many)):
         attrs = MatmulAttrs.contiguous((rows, 384), (384, 300), packed=True)
         assert cpu.describe(attrs)["plan"] == plan
         # what tiles of many rows read, those of few do too
-        shared = plan if many == "blocked" else "direct"
+        shared = plan if many == "panels" else "direct"
         assert cpu.describe(evolve(attrs, packed_for=2048))["plan"] == shared
 
 

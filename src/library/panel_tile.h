@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of a product of many rows and a constant matrix, some rows by some vectors of columns, in vectors of kLanes
-// floats. No guard: blocked_kernels.cc includes this in a namespace and for instructions of its own.
+// floats. No guard: panel_kernels.cc includes this in a namespace and for instructions of its own.
 
 #include "library/vector_epilogue.h"
 
@@ -37,7 +37,7 @@ void Pack(const float* from, int64_t row, int64_t depth, float* to) {
 
 /*! Sums of a piece's products, after those of the pieces before it where it is not the first. */
 template <int kVectors, int kRows>
-void Sums(const BlockedTile& tile, float* to) {
+void Sums(const PanelTile& tile, float* to) {
   Vector sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -78,7 +78,7 @@ void Sums(const BlockedTile& tile, float* to) {
 
 /*! Rows of finished sums, `width` floats apart, into the result from column `first` on. */
 template <Activation kActivation>
-void Finish(const BlockedEnd& end, const float* sums, int64_t width, int rows, int64_t row, int64_t first) {
+void Finish(const PanelEnd& end, const float* sums, int64_t width, int rows, int64_t row, int64_t first) {
   const Epilogue& epilogue = *end.epilogue;
   const Operands& at = end.at;
   const auto activate = [&](Vector& x) __attribute__((always_inline)) { Apply<kActivation>(epilogue, x); };
@@ -113,11 +113,11 @@ void Finish(const BlockedEnd& end, const float* sums, int64_t width, int rows, i
 }
 
 template <int kVectors, int... kBefore>
-constexpr std::array<BlockedSumsOf, sizeof...(kBefore)> RowsOf(std::integer_sequence<int, kBefore...>) {
+constexpr std::array<PanelSumsOf, sizeof...(kBefore)> RowsOf(std::integer_sequence<int, kBefore...>) {
   return {Sums<kVectors, kBefore + 1>...};
 }
 template <int... kBefore>
-constexpr std::array<BlockedPackOf, sizeof...(kBefore)> PacksOf(std::integer_sequence<int, kBefore...>) {
+constexpr std::array<PanelPackOf, sizeof...(kBefore)> PacksOf(std::integer_sequence<int, kBefore...>) {
   return {Pack<kBefore + 1>...};
 }
 template <int kVectors>
@@ -125,17 +125,15 @@ constexpr auto kRowsOf = RowsOf<kVectors>(std::make_integer_sequence<int, kMostR
 constexpr auto kPacks = PacksOf(std::make_integer_sequence<int, kMostRows>());
 
 /*! Of so many vectors and rows. */
-inline BlockedSumsOf SumsFor(int vectors, int rows) {
-  return vectors == 1 ? kRowsOf<1>[rows - 1] : kRowsOf<2>[rows - 1];
-}
-inline BlockedPackOf PackFor(int rows) { return kPacks[rows - 1]; }
+inline PanelSumsOf SumsFor(int vectors, int rows) { return vectors == 1 ? kRowsOf<1>[rows - 1] : kRowsOf<2>[rows - 1]; }
+inline PanelPackOf PackFor(int rows) { return kPacks[rows - 1]; }
 
 /*! By the number of the activation. */
 template <int... kActivations>
-constexpr std::array<BlockedFinishOf, sizeof...(kActivations)> EndsOf(std::integer_sequence<int, kActivations...>) {
+constexpr std::array<PanelFinishOf, sizeof...(kActivations)> EndsOf(std::integer_sequence<int, kActivations...>) {
   return {Finish<static_cast<Activation>(kActivations)>...};
 }
-inline BlockedFinishOf FinishFor(Activation activation) {
+inline PanelFinishOf FinishFor(Activation activation) {
   static constexpr auto kEnds = EndsOf(std::make_integer_sequence<int, kActivations>());
   return kEnds[static_cast<int>(activation)];
 }

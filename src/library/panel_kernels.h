@@ -11,7 +11,7 @@
 namespace uir::library {
 
 /*! What one tile reads. */
-struct BlockedTile {
+struct PanelTile {
   const float* x = nullptr;       // [depth, rows]
   const float* weight = nullptr;  // [depth, width]
   int64_t width = 0;              // floats of a row of the weight, and of the sums
@@ -24,30 +24,30 @@ struct BlockedTile {
 };
 
 /*! What becomes of sums. */
-struct BlockedEnd {
+struct PanelEnd {
   const Epilogue* epilogue = nullptr;
   int64_t columns = 0;  // of the result
   Operands at{};        // bias, residual and result
 };
 
 /*! Some rows of `depth` numbers, `row` floats apart, as a tile reads them. */
-typedef void (*BlockedPackOf)(const float* from, int64_t row, int64_t depth, float* to);
+typedef void (*PanelPackOf)(const float* from, int64_t row, int64_t depth, float* to);
 /*! Sums of a tile into `to`, [rows, width]. */
-typedef void (*BlockedSumsOf)(const BlockedTile& tile, float* to);
+typedef void (*PanelSumsOf)(const PanelTile& tile, float* to);
 /*! The results of so many rows of sums, which are those from `row` and `first` on. */
-typedef void (*BlockedFinishOf)(const BlockedEnd& end, const float* sums, int64_t width, int rows, int64_t row,
-                                int64_t first);
+typedef void (*PanelFinishOf)(const PanelEnd& end, const float* sums, int64_t width, int rows, int64_t row,
+                              int64_t first);
 
 /*! Tiles for one width of vectors. */
-struct BlockedKernels {
+struct PanelKernels {
   const char* name;
   int lanes, most_vectors, most_rows;  // of a tile
-  BlockedPackOf (*pack)(int rows);
-  BlockedSumsOf (*sums)(int vectors, int rows);
-  BlockedFinishOf (*finish)(Activation activation);
+  PanelPackOf (*pack)(int rows);
+  PanelSumsOf (*sums)(int vectors, int rows);
+  PanelFinishOf (*finish)(Activation activation);
 };
 
 /*! For this CPU; null where measurements left products of many rows to the library. */
-const BlockedKernels* BlockedKernelsHere();
+const PanelKernels* PanelKernelsHere();
 
 }  // namespace uir::library

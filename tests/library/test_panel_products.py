@@ -20,8 +20,8 @@ TOLERANCE = 2e-6
 
 
 @pytest.fixture(autouse=True)
-def _has_blocked() -> None:
-    if cpu.describe(MatmulAttrs.contiguous((128, 64), (64, 64), packed=True))["plan"] != "blocked":
+def _has_panels() -> None:
+    if cpu.describe(MatmulAttrs.contiguous((128, 64), (64, 64), packed=True))["plan"] != "panels":
         pytest.skip("this CPU's products of many rows are the library's")
 
 
@@ -35,7 +35,7 @@ def packed(attrs: MatmulAttrs, b: Array) -> Any:
 
 def run(attrs: MatmulAttrs, a: Array, weight: Any, *more: Array, out: Array) -> Array:
     """The buffer of the result after the call."""
-    assert cpu.describe(attrs)["plan"] == "blocked"
+    assert cpu.describe(attrs)["plan"] == "panels"
     result = tvm.runtime.tensor(out)
     operands = [tvm.runtime.tensor(each) for each in more]
     tvm_ffi.get_global_func(cpu.MATMUL)(tvm.runtime.tensor(a), weight, *operands, attrs.to_json(), result)
@@ -116,7 +116,7 @@ def test_one_weight_serves_few_rows_and_many() -> None:
     many = evolve(MatmulAttrs.contiguous((64, k), (k, n), packed=True), packed_for=2048)
     weight = packed(many, b)
     before = cpu.available().converted_bytes
-    for rows, plan in ((1, "tiles"), (20, "tiles"), (64, "blocked")):
+    for rows, plan in ((1, "tiles"), (20, "tiles"), (64, "panels")):
         attrs = evolve(MatmulAttrs.contiguous((rows, k), (k, n), packed=True), packed_for=2048)
         assert cpu.describe(attrs)["plan"] == plan
         a, out = random(1, rows, k), tvm.runtime.tensor(np.zeros((rows, n), np.float32))

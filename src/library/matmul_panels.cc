@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "base/rounding.h"
-#include "library/blocked_kernels.h"
 #include "library/conv2d_tile_kernels.h"
 #include "library/kernel.h"
 #include "library/matmul.h"
+#include "library/panel_kernels.h"
 #include "library/parallel.h"
 
 namespace uir::library {
@@ -38,9 +38,9 @@ struct Block {
   int Rows(int64_t at) const { return static_cast<int>(rows.size / tiles + (at < rows.size % tiles)); }
 };
 
-class BlockedMatmul final : public MatmulPlan {
+class PanelMatmul final : public MatmulPlan {
  public:
-  BlockedMatmul(const MatmulAttrs& attrs, const BlockedKernels& kernels, int threads)
+  PanelMatmul(const MatmulAttrs& attrs, const PanelKernels& kernels, int threads)
       : attrs_(attrs),
         kernels_(kernels),
         finish_(kernels.finish(attrs.epilogue.activation)),
@@ -68,9 +68,8 @@ class BlockedMatmul final : public MatmulPlan {
 
   std::string Describe() const final {
     std::ostringstream text;
-    text << "{\"plan\": \"blocked\", \"implementation\": \"" << kernels_.name << "\", \"parts\": [1, "
-         << split_.parts[0] << ", " << split_.parts[1] << "], \"panels\": " << Panels() << ", \"pieces\": " << pieces_
-         << "}";
+    text << "{\"plan\": \"panels\", \"implementation\": \"" << kernels_.name << "\", \"parts\": [1, " << split_.parts[0]
+         << ", " << split_.parts[1] << "], \"panels\": " << Panels() << ", \"pieces\": " << pieces_ << "}";
     return text.str();
   }
 
@@ -145,14 +144,14 @@ class BlockedMatmul final : public MatmulPlan {
   void RunPanel(const MatmulData& data, const Block& block, int64_t number, int64_t piece, const float* ahead,
                 float* sums) const {
     const Panel& panel = format_.panels[number];
-    BlockedTile tile;
+    PanelTile tile;
     tile.x = block.x + piece * length_ * block.rows.size;
     tile.width = Width(panel);
     tile.depth = Length(piece);
     tile.first = piece == 0;
     const int64_t lines = CeilDiv<int64_t>(tile.depth * tile.width * static_cast<int64_t>(sizeof(float)), kLine);
     const int64_t fetches = ahead ? std::min(CeilDiv(lines, block.tiles), tile.depth) : 0;
-    const BlockedEnd end = EndOf(data);
+    const PanelEnd end = EndOf(data);
     const bool ends = piece + 1 == pieces_;
     tile.out_row = attrs_.out.strides[0];
     int64_t row = block.rows.begin;
@@ -173,8 +172,8 @@ class BlockedMatmul final : public MatmulPlan {
     }
   }
 
-  BlockedEnd EndOf(const MatmulData& data) const {
-    BlockedEnd end;
+  PanelEnd EndOf(const MatmulData& data) const {
+    PanelEnd end;
     end.epilogue = &attrs_.epilogue;
     end.columns = attrs_.n;
     end.at.bias = attrs_.epilogue.bias ? reinterpret_cast<const float*>(data.bias) : nullptr;
@@ -186,8 +185,8 @@ class BlockedMatmul final : public MatmulPlan {
   }
 
   MatmulAttrs attrs_;  // without batch
-  const BlockedKernels& kernels_;
-  BlockedFinishOf finish_;
+  const PanelKernels& kernels_;
+  PanelFinishOf finish_;
   int64_t length_, pieces_;
   WeightFormat format_;
   int64_t panel_, widest_;  // columns of a panel; of the last one, at most
@@ -201,16 +200,16 @@ MatmulAttrs RowsOf(const MatmulAttrs& attrs, const MatmulTypes& types) {
 
 }  // namespace
 
-bool IsBlocked(const MatmulAttrs& attrs, const MatmulTypes& types) {
-  if (!BlockedKernelsHere() || !attrs.packed || attrs.n == 1) return false;
+bool HasPanels(const MatmulAttrs& attrs, const MatmulTypes& types) {
+  if (!PanelKernelsHere() || !attrs.packed || attrs.n == 1) return false;
   if (types.a != DType::kF32 || types.b != DType::kF32 || types.out != DType::kF32) return false;
   const MatmulAttrs rows = RowsOf(attrs, types);
   return rows.batch.empty() && rows.out.strides[1] == 1;
 }
 
-std::unique_ptr<MatmulPlan> MakeBlockedMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads) {
-  if (!IsBlocked(attrs, types)) return nullptr;
-  return std::make_unique<BlockedMatmul>(RowsOf(attrs, types), *BlockedKernelsHere(), threads);
+std::unique_ptr<MatmulPlan> MakePanelMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads) {
+  if (!HasPanels(attrs, types)) return nullptr;
+  return std::make_unique<PanelMatmul>(RowsOf(attrs, types), *PanelKernelsHere(), threads);
 }
 
 }  // namespace uir::library
