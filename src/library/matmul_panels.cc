@@ -22,7 +22,7 @@ constexpr int64_t kPiece = 256;
 constexpr int64_t kBlockRows = 208, kGroup = 12;
 /*! What an element of the rows costs, in multiply-adds, to come from another core and to be laid out; one of the
  * weight, which is asked for ahead, costs about one. */
-constexpr double kPacking = 32;
+constexpr double kPacking = 16;
 /*! Bytes of the rows of a block, at most. */
 constexpr int64_t kBlockBytes = 16 << 20;
 /*! Scratch of a thread. */
