@@ -124,3 +124,18 @@ def test_one_weight_serves_few_rows_and_many() -> None:
         want = a.astype(np.float64) @ b
         assert np.abs(out.numpy() - want).max() <= TOLERANCE * np.abs(want).max()
     assert cpu.available().converted_bytes == before
+
+
+@pytest.mark.parametrize(("m", "n", "parts"), [(128, 384, [1, 2, 1]), (34, 2000, [1, 1, 2])])
+def test_threads_share_rows_or_panels(m: int, n: int, parts: list[int]) -> None:
+    """Rows where they are many, panels where columns are."""
+    k = 300
+    configure = tvm_ffi.get_global_func("runtime.config_threadpool")
+    before = cpu.available().threads
+    configure(1, 2)
+    try:
+        attrs = MatmulAttrs.contiguous((m, k), (k, n), packed=True, activation="silu")
+        assert cpu.describe(attrs)["parts"] == parts
+        check(attrs, random(1, m, k), random(2, k, n), np.zeros((m, n), np.float32))
+    finally:
+        configure(1, before)
