@@ -8,8 +8,8 @@ import onnx
 import pytest
 import uir_tvm
 from onnx import TensorProto, helper, numpy_helper
-from uir_tvm.errors import UnsupportedOperatorError
-from uir_tvm.frontend.onnx.microsoft import unpacked
+from uir_tvm.errors import QuantizationError, UnsupportedOperatorError
+from uir_tvm.frontend.onnx.mat_mul_n_bits import unpacked
 
 
 def _model(node: onnx.NodeProto, inputs: dict, outputs: dict, constants: dict) -> onnx.ModelProto:
@@ -32,7 +32,7 @@ def _model(node: onnx.NodeProto, inputs: dict, outputs: dict, constants: dict) -
 def test_weights_of_few_bits(bits: int, zeros: bool) -> None:
     """Each number is scale * (bits - zero point), by blocks; the last block is not full."""
     rng = np.random.default_rng(bits)
-    count, length, block = 6, 40, 16
+    count, length, block = 16, 40, 16
     blocks, per_byte = -(-length // block), 8 // bits
     packed = rng.integers(0, 256, (count, blocks, block // per_byte)).astype(np.uint8)
     scales = rng.random((count, blocks)).astype(np.float32)
@@ -55,7 +55,76 @@ def test_weights_of_few_bits(bits: int, zeros: bool) -> None:
                 int(number & mask) - (int(zero & mask) if zeros else 2 ** (bits - 1))
             )
     a = rng.standard_normal((3, length)).astype(np.float32)
-    np.testing.assert_allclose(uir_tvm.compile(model, "uir-cpu")(a), a @ weight.T, rtol=1e-4, atol=1e-4)
+    exe = uir_tvm.compile(model, "uir-cpu")
+    np.testing.assert_allclose(exe(a), a @ weight.T, rtol=1e-4, atol=1e-4)
+    assert exe.report()["constant_bytes"] < weight.nbytes / 2, "the weight is unpacked"
+
+
+ORDERS = {
+    "in turn": lambda length, groups: np.arange(length) % groups,
+    "back": lambda length, groups: (np.arange(length) // 16)[::-1],
+    "one": lambda length, groups: np.full(length, 1),
+    "uneven": lambda length, groups: np.minimum(np.arange(length) ** 2 // 500, groups - 1),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_inputs_with_groups_in_another_order(bits: int, order: str) -> None:
+    """A group index puts every input into any group; the weight stays packed, as large as its codes."""
+    rng = np.random.default_rng(bits)
+    count, length, block = 16, 70, 16
+    groups, per_byte = -(-length // block), 8 // bits
+    packed = rng.integers(0, 256, (count, groups, block // per_byte)).astype(np.uint8)
+    scales = rng.random((count, groups)).astype(np.float32)
+    zeros = rng.integers(0, 256, (count, -(-groups // per_byte))).astype(np.uint8)
+    index = ORDERS[order](length, groups).astype(np.int32)
+    names = ["A", "B", "s", "z", "g", "bias"]
+    bias = rng.standard_normal(count).astype(np.float32)
+    constants = {"B": packed, "s": scales, "z": zeros, "g": index, "bias": bias}
+    node = helper.make_node(
+        "MatMulNBits", names, ["Y"], domain="com.microsoft", K=length, N=count, bits=bits, block_size=block
+    )
+    model = _model(node, {"A": (2, 3, length)}, {"Y": (2, 3, count)}, constants)
+    codes = unpacked(packed, bits).reshape(count, -1)[:, :length]
+    points = unpacked(zeros, bits)
+    weight = (codes - points[:, index]) * scales[:, index]
+    a = rng.standard_normal((2, 3, length)).astype(np.float32)
+    exe = uir_tvm.compile(model, "uir-cpu")
+    np.testing.assert_allclose(exe(a), a @ weight.T + bias, rtol=1e-4, atol=1e-4 * 2**bits)
+    columns = length + groups * block  # at most: each group is whole blocks
+    least = count * columns * max(bits, 4) // 8 + 2 * count * (columns // block) * 4
+    others = 8 * columns + 4 * count
+    assert exe.report()["constant_bytes"] <= least + others
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"K": 0}, "K=0"),
+        ({"block_size": 0}, "block_size=0"),
+        ({"N": 5}, "B of MatMulNBits has 256 elements"),
+        ({"s": np.ones((8, 3), np.float32)}, "scales of MatMulNBits has 24"),
+        ({"z": np.ones((8, 2), np.uint8)}, "zero points of MatMulNBits has 16"),
+        ({"g": np.zeros(63, np.int32)}, "g_idx of MatMulNBits has 63"),
+        ({"g": np.full(64, 2, np.int32)}, "groups 2 to 2"),
+        ({"s": np.full((8, 2), np.nan, np.float32)}, "the scale is nan"),
+    ],
+)
+def test_parts_that_do_not_fit(change: dict, match: str) -> None:
+    constants = {
+        "B": np.zeros((8, 2, 16), np.uint8),
+        "s": np.ones((8, 2), np.float32),
+        "z": np.ones((8, 1), np.uint8),
+        "g": np.repeat(np.arange(2, dtype=np.int32), 32),
+    }
+    told = {"N": 8, "K": 64, "bits": 4, "block_size": 32}
+    told |= {name: value for name, value in change.items() if name in told}
+    constants |= {name: value for name, value in change.items() if name in constants}
+    node = helper.make_node("MatMulNBits", ["A", *constants], ["Y"], domain="com.microsoft", **told)
+    with pytest.raises(QuantizationError, match=match) as caught:
+        uir_tvm.compile(_model(node, {"A": (3, 64)}, {"Y": (3, 8)}, constants), "uir-cpu")
+    assert caught.value.where and caught.value.need
 
 
 @pytest.mark.parametrize("zeros", ["none", "one", "each", "floats"])
