@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,33 @@ def test_answers_are_those_of_each_prompt_alone(batched: uir_tvm.llm.BatchedMode
         texts[number] += piece
     assert [text.split() for text in texts] == wanted
     assert batched.figures.new_tokens <= (NEW - 1) * len(PROMPTS)
+
+
+def test_answers_that_take_turns(batched: uir_tvm.llm.BatchedModel) -> None:
+    """Two groups of prompts in turns: each goes on as it does alone."""
+    groups = [PROMPTS[:2], PROMPTS[2:]]
+    wanted = [[_alone(prompt) for prompt in group] for group in groups]
+    streams = [batched.generate(group, NEW, stream=True) for group in groups]
+    texts = [["", ""], ["", ""]]
+    for turn in range(4 * NEW):
+        for number, piece in (next(streams[turn % 2], (0, "")),):
+            texts[turn % 2][number] += piece
+    for group, stream in zip(texts, streams, strict=True):
+        for number, piece in stream:
+            group[number] += piece
+    assert [[text.split() for text in group] for group in texts] == wanted
+
+
+def test_what_are_no_prompts(batched: uir_tvm.llm.BatchedModel) -> None:
+    """A text is no sequence of prompts, a letter each."""
+    batched.prefill([[7, 8]])
+    wrongs: list[Any] = ["w1 w2", b"w1", None, {"role": "user", "content": "w1"}, [7]]
+    for wrong in wrongs:
+        with pytest.raises(GenerationError, match=r"The prompts? (are|is)"):
+            batched.generate(wrong)
+    with pytest.raises(GenerationError, match="seed is -1"):
+        batched.generate(PROMPTS, seed=-1)
+    assert batched.rows == [[7, 8]]
 
 
 def test_rows_end_apart(batched: uir_tvm.llm.BatchedModel) -> None:

@@ -89,6 +89,7 @@ def test_what_ended_an_answer_is_told(client: Any, loaded: Any) -> None:
         ("chat/completions", {"messages": MESSAGES, "n": 2}, "n"),
         ("chat/completions", {"messages": MESSAGES, "temperature": "hot"}, "temperature"),
         ("chat/completions", {"messages": MESSAGES, "top_p": 3}, None),
+        ("chat/completions", {"messages": MESSAGES, "seed": -1}, None),
         ("completions", {"prompt": 3}, "prompt"),
         ("completions", {"prompt": "w1 " * 40}, None),
     ],
@@ -102,7 +103,28 @@ def test_requests_are_refused_with_a_type(client: Any, path: str, asked: Any, pa
         assert param is None or error["param"] == param
 
 
+def test_after_an_answer_that_fails(client: Any, loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client is told by JSON, whole and in events; the next request is answered, from the beginning."""
+    asked = {"prompt": "w5 w6", "max_tokens": 4, "temperature": 0}
+    wanted = client.post("/v1/completions", json=asked).json()["choices"][0]["text"]
+
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("the device is gone")
+
+    for stream in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(loaded, "_after", fails)
+            answer = client.post("/v1/completions", json={**asked, "stream": stream})
+        told = _events(answer.text)[-1] if stream else answer.json()
+        assert answer.status_code == (200 if stream else 500)
+        assert told["error"]["type"] == "server_error" and "device is gone" in told["error"]["message"]
+        assert loaded.tokens == []
+        assert client.post("/v1/completions", json=asked).json()["choices"][0]["text"] == wanted
+
+
 def test_no_json_is_refused(client: Any) -> None:
+    deep = client.post("/v1/completions", content=b"[" * 100_000)
+    assert deep.status_code == 400
     answer = client.post("/v1/completions", content=b"prompt")
     assert answer.status_code == 400 and "no JSON" in answer.json()["error"]["message"]
 

@@ -76,6 +76,9 @@ def _changed(data: bytes, name: str, place: int, value: bytes) -> bytes:
         (20, struct.pack("<I", 99), "of type 99"),
         (20, struct.pack("<I", 4), "of type 4"),  # Q4_2, which is no more
         (24, struct.pack("<Q", 1 << 50), "cut off"),
+        (24, struct.pack("<Q", 8), "begins at 8"),
+        (24, struct.pack("<Q", 0), "share bytes"),
+        (4, struct.pack("<QQ", 0, 1 << 63), "of shape .* 0"),
     ],
 )
 def test_a_table_that_does_not_fit(
@@ -95,6 +98,24 @@ def test_counts_that_do_not_fit(written: pathlib.Path, tmp_path: pathlib.Path) -
         path.write_bytes(data[:place] + struct.pack("<Q", 1 << 60) + data[place + 8 :])
         with pytest.raises(ModelFormatError, match=what):
             GgufFile(path)
+
+
+def test_arrays_in_each_other(written: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Refused by type, before Python's own depth is reached."""
+    data, path = written.read_bytes(), tmp_path / "deep.gguf"
+    key = b"tokenizer.ggml.merges"
+    begin = data.index(key) + len(key) + 4
+    path.write_bytes(data[:begin] + struct.pack("<IQ", 9, 1) * 3000 + data[begin:])
+    with pytest.raises(ModelFormatError, match="arrays in each other"):
+        GgufFile(path)
+
+
+def test_a_setting_twice(written: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "twice.gguf"
+    old, new = b"llama.rope.dimension_count", b"llama.attention.head_count"
+    path.write_bytes(written.read_bytes().replace(old, new))
+    with pytest.raises(ModelFormatError, match="setting 'llama.attention.head_count' is there twice"):
+        GgufFile(path)
 
 
 def test_a_name_twice(written: pathlib.Path, tmp_path: pathlib.Path) -> None:

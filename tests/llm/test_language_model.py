@@ -120,6 +120,28 @@ def test_conversations_in_turns(one: uir_tvm.llm.LanguageModel) -> None:
         assert [each.tokens for each in models] == wanted
 
 
+def test_answers_that_take_turns(one: uir_tvm.llm.LanguageModel) -> None:
+    """Two streams of one model, and a prompt between them: each goes on as it does alone."""
+    prompts = [PROMPT, LONG]
+    wanted = [one.generate(prompt, NEW) for prompt in prompts]
+    assert all(len(text.split()) > 2 for text in wanted)
+    one.reset()
+    streams = [one.generate(prompt, NEW, stream=True) for prompt in prompts]
+    texts = ["", ""]
+    for turn in range(2 * NEW):
+        texts[turn % 2] += next(streams[turn % 2], "")
+        if turn == 3:
+            one.prefill([7, 8, 9])
+    assert [text + "".join(rest) for text, rest in zip(texts, streams, strict=True)] == wanted
+
+
+def test_figures_of_another_prompt(one: uir_tvm.llm.LanguageModel) -> None:
+    """What the state has of a conversation that begins otherwise is computed again, and counted."""
+    one.generate(LONG, 2)
+    one.generate("w30 w31", 2)
+    assert one.figures.prompt_tokens == len(one.encode("w30 w31")) - 1  # both begin with the user's role
+
+
 def _contents(one: uir_tvm.llm.LanguageModel) -> dict[str, np.ndarray]:
     return {name: np.array(one.executable.state[name]) for name in one.executable.state}
 
@@ -209,6 +231,14 @@ def test_the_state_has_an_end(one: uir_tvm.llm.LanguageModel) -> None:
     [
         ({"temperature": -1.0}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": float("inf")}, "temperature"),
+        ({"repetition_penalty": float("inf")}, "repetition_penalty"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"stop": 1.5}, "stop"),
+        ({"stop": b"w1"}, "stop"),
+        ({"stop": ["w1", None]}, "stop"),
+        ({"max_new_tokens": True}, "max_new_tokens"),
         ({"top_p": 0.0}, "top_p"),
         ({"top_p": 1.5}, "top_p"),
         ({"top_k": -1}, "top_k"),
@@ -296,6 +326,16 @@ def test_what_a_template_refuses(one: uir_tvm.llm.LanguageModel, monkeypatch: py
         one.generate(messages)
 
 
+@pytest.mark.parametrize("tokens", [["w1"], [1.5], None, 7, [[7, 8]], "7"])
+def test_what_are_no_tokens(one: uir_tvm.llm.LanguageModel, tokens: Any) -> None:
+    one.prefill([7, 8])
+    uses: list[Any] = [lambda: one.prefill(tokens), lambda: one.decode(tokens)]
+    for use in uses if tokens != 7 else uses[:1]:
+        with pytest.raises(GenerationError, match="no tokens"):
+            use()
+    assert one.tokens == [7, 8]
+
+
 @pytest.mark.parametrize("token", [-1, WORDS, 2**40])
 def test_tokens_that_the_model_does_not_know(one: uir_tvm.llm.LanguageModel, token: int) -> None:
     """Refused before the embedding is read beyond its end; the state stays as it is."""
@@ -325,6 +365,9 @@ def test_what_is_no_model(tmp_path: pathlib.Path) -> None:
     (tmp_path / "other.gguf").write_bytes(b"ELF!")
     with pytest.raises(ModelFormatError, match="begins with"):
         uir_tvm.llm.load(tmp_path / "other.gguf")
+    for wrong in (None, 7, torch.nn.Linear(2, 2)):
+        with pytest.raises(ModelFormatError, match=f"{type(wrong).__name__} is no language model"):
+            uir_tvm.llm.load(wrong)
     with pytest.raises(GenerationError, match="max_length is 1"):
         uir_tvm.llm.load(model(), max_length=1, tokenizer=tokenizer())
     with pytest.raises(GenerationError, match="at most 96"):

@@ -40,7 +40,7 @@ LOADING = (
     ),
 )
 #: Options that `AnswerRules.of` takes.
-ANSWERS = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop")
+ANSWERS = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop", "seed")
 
 
 def answering(temperature: float) -> tuple[Callable[..., Any], ...]:

@@ -73,14 +73,15 @@ def stops_of(given: Any) -> tuple[frozenset[int], tuple[str, ...]]:
 
     Parameters
     ----------
-    given : str, int, or iterable of them
+    given : str, int, iterable of them, or None
 
     Raises
     ------
     GenerationError
         Something else, or an empty text.
     """
-    each = [given] if isinstance(given, str | int) else list(given)
+    one = isinstance(given, str | int | bytes) or not isinstance(given, Iterable)
+    each = [] if given is None else [given] if one else list(given)
     wrong = [item for item in each if not isinstance(item, str | int) or isinstance(item, bool) or item == ""]
     if wrong:
         raise GenerationError(

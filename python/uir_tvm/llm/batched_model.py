@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GenerationError
 from .answer_text import AnswerText
-from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt
+from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt, numbers_of
 
 
 @attrs.define
@@ -77,11 +77,11 @@ class BatchedModel(CompiledModel):
         SizeError
             One has more tokens than the state has room for; it stays as it is.
         """
-        return self._filled(rows).on_host()[: len(rows)]
+        taken = [numbers_of(row) for row in rows]
+        return self._filled(taken).on_host()[: len(taken)]
 
-    def _filled(self, rows: Sequence[Sequence[int]]) -> NextToken:
+    def _filled(self, taken: list[list[int]]) -> NextToken:
         """As of `prefill`, where the program runs."""
-        taken = [[int(token) for token in row] for row in rows]
         if not 1 <= len(taken) <= self.batch:
             raise GenerationError(
                 f"There are {len(taken)} prompts.",
@@ -113,8 +113,9 @@ class BatchedModel(CompiledModel):
         SizeError
             The state is full; it stays as it is.
         """
-        self._check_known(tokens)
-        return self._more(tokens).on_host()[: len(tokens)]
+        numbers = numbers_of(tokens)
+        self._check_known(numbers)
+        return self._more(numbers).on_host()[: len(numbers)]
 
     def _more(self, tokens: Sequence[int]) -> NextToken:
         """As of `decode`, where the program runs."""
@@ -129,8 +130,14 @@ class BatchedModel(CompiledModel):
         ids[: len(tokens), 0] = tokens
         found = self._run(ids)
         for row, token in zip(self.rows, tokens, strict=True):
-            row.append(int(token))
+            row.append(token)
         return found
+
+    def _after(self, rows: list[list[int]], tokens: Sequence[int]) -> NextToken:
+        """Add a token to each answer; where others were begun meanwhile, these are computed again."""
+        if self.rows == rows:
+            return self._more(tokens)
+        return self._filled([[*row, token] for row, token in zip(rows, tokens, strict=True)])
 
     def _run(self, ids: np.ndarray) -> NextToken:
         """Compute the next tokens of all rows."""
@@ -172,12 +179,18 @@ class BatchedModel(CompiledModel):
         GenerationError, SizeError
             As of `LanguageModel.generate`; before anything is computed.
         """
-        how = AnswerRules.of(max_new_tokens, **rules)
+        how = AnswerRules.of(max_new_tokens, seed=seed, **rules)
+        if isinstance(prompts, str | bytes | Mapping) or not isinstance(prompts, Sequence):
+            raise GenerationError(
+                f"The prompts are {prompts!r:.80}.",
+                need="a sequence of texts, or of messages",
+                remedy="put one prompt into a list",
+            )
         tokens = [self.encode(prompt, template) for prompt in prompts]
         for each in tokens:
             self._check_tokens(each)
         self.figures = AnswerFigures()
-        pieces = self._all_pieces(tokens, how, seed)
+        pieces = self._all_pieces(tokens, how, self.figures)
         if stream:
             return pieces
         texts = [""] * len(tokens)
@@ -186,25 +199,25 @@ class BatchedModel(CompiledModel):
         return texts
 
     def _all_pieces(
-        self, prompts: list[list[int]], how: AnswerRules, seed: int | None
+        self, prompts: list[list[int]], how: AnswerRules, figures: AnswerFigures
     ) -> Iterator[tuple[int, str]]:
         for begin in range(0, len(prompts), self.batch):
-            for place, piece in self._pieces(prompts[begin : begin + self.batch], how, seed):
+            for place, piece in self._pieces(prompts[begin : begin + self.batch], how, figures):
                 yield begin + place, piece
 
     def _pieces(
-        self, prompts: list[list[int]], how: AnswerRules, seed: int | None
+        self, before: list[list[int]], how: AnswerRules, figures: AnswerFigures
     ) -> Iterator[tuple[int, str]]:
-        """The answers of the rows of a call, in pieces of whole characters."""
+        """The answers of the rows of a call, in pieces of whole characters; `before` gets their tokens."""
         start, stops = time.perf_counter(), how.stops | {*self.stop}
-        found = self._filled(prompts)
-        self.figures.prompt_tokens += sum(map(len, prompts))
-        self.figures.prompt_seconds += time.perf_counter() - start
-        rows = [_Row(AnswerText(self.tokenizer, how.texts), np.random.default_rng(seed)) for _ in prompts]
+        found = self._filled([list(row) for row in before])
+        figures.prompt_tokens += sum(map(len, before))
+        figures.prompt_seconds += time.perf_counter() - start
+        rows = [_Row(AnswerText(self.tokenizer, how.texts), how.rng()) for _ in before]
         while True:
             # of rows that have ended any will do
             rngs = [row.rng if row.open else None for row in rows]
-            tokens = self._chosen(found, self.rows, how.sampling, rngs)
+            tokens = self._chosen(found, before, how.sampling, rngs)
             for place, row in enumerate(rows):
                 if not row.open:
                     continue
@@ -216,12 +229,14 @@ class BatchedModel(CompiledModel):
                     yield place, piece
                 row.open = not row.answer.ended and len(row.answer.tokens) < how.most
             left = sum(row.open for row in rows)
-            if not left or self._place == self.max_length:
+            if not left or max(map(len, before)) == self.max_length:
                 break
             start = time.perf_counter()
-            found = self._more(tokens)
-            self.figures.new_seconds += time.perf_counter() - start
-            self.figures.new_tokens += left
+            found = self._after(before, tokens)
+            for each, token in zip(before, tokens, strict=True):
+                each.append(token)
+            figures.new_seconds += time.perf_counter() - start
+            figures.new_tokens += left
         for place, row in enumerate(rows):
             rest = row.answer.rest()
             if rest:

@@ -8,6 +8,7 @@ the model has one state. Texts stream as server-sent events.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 import uuid
@@ -16,12 +17,14 @@ from typing import Any
 
 import attrs
 
-from ..errors import GenerationError, MissingPackageError, SizeError, UirError
+from ..errors import GenerationError, MissingPackageError, SizeError, UirError, first_line
 from .completion_request import DEFAULTS, arguments_of, prompt_of, read_request, streams
 from .language_model import LanguageModel
 
 #: Of errors in what a request says; others are the server's own.
 ASKED_WRONG = (GenerationError, SizeError)
+
+logger = logging.getLogger(__name__)
 
 
 def chat_server(
@@ -70,7 +73,7 @@ def chat_server(
             from starlette.concurrency import run_in_threadpool
 
             return JSONResponse(await run_in_threadpool(answer.whole))
-        except UirError as error:
+        except Exception as error:  # whatever a device raises, too: a client reads JSON
             status = 400 if isinstance(error, ASKED_WRONG) else 500
             return JSONResponse({"error": _error(error, status)}, status_code=status)
 
@@ -93,12 +96,15 @@ def chat_server(
     )
 
 
-def _error(error: UirError, status: int) -> dict[str, Any]:
+def _error(error: Exception, status: int) -> dict[str, Any]:
     kind = "invalid_request_error" if status == 400 else "server_error"
+    ours = isinstance(error, UirError)
+    if status == 500:
+        logger.error("an answer failed", exc_info=error)
     return {
-        "message": error.render(),
+        "message": error.render() if ours else first_line(error),
         "type": kind,
-        "param": error.where or None,
+        "param": (error.where if ours else "") or None,
         "code": type(error).__name__,
     }
 
@@ -135,7 +141,7 @@ class _Answer:
     def whole(self) -> dict[str, Any]:
         """The answer as one object."""
         with self.of.lock:
-            text, figures = "".join(self.pieces), self.of.model.figures
+            text, figures = "".join(self._made()), self.of.model.figures
         count = figures.answer_tokens
         usage = {
             "prompt_tokens": self.prompt_tokens,
@@ -153,14 +159,22 @@ class _Answer:
             with self.of.lock:
                 if self.chat:
                     yield _event(self._object(kind, {"delta": {"role": "assistant", "content": ""}}, None))
-                for piece in self.pieces:
+                for piece in self._made():
                     said = {"delta": {"content": piece}} if self.chat else {"text": piece}
                     yield _event(self._object(kind, said, None))
                 last: dict[str, Any] = {"delta": {}} if self.chat else {"text": ""}
                 yield _event(self._object(kind, last, self.of.model.figures.finish))
-        except UirError as error:
+        except Exception as error:  # as above
             yield _event({"error": _error(error, 500)})
         yield "data: [DONE]\n\n"
+
+    def _made(self) -> Iterator[str]:
+        """The pieces; after an error the state is forgotten, which may be half written."""
+        try:
+            yield from self.pieces
+        except Exception:
+            self.of.model.reset()
+            raise
 
     def _object(self, kind: str, said: dict[str, Any], finish: str | None) -> dict[str, Any]:
         choice = {"index": 0, **said, "finish_reason": finish}

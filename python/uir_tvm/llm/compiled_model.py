@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import copy
 import json
+import operator
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import attrs
@@ -92,12 +94,15 @@ class AnswerRules:
         Tokens that end it, beside the model's own.
     texts : tuple of str
         Texts that end it.
+    seed : int, optional
+        Of the numbers that are drawn; None: others each time.
     """
 
     most: int
     sampling: Sampling
     stops: frozenset[int]
     texts: tuple[str, ...]
+    seed: int | None = None
 
     @staticmethod
     def of(
@@ -107,22 +112,29 @@ class AnswerRules:
         top_p: float = 1.0,
         repetition_penalty: float = 1.0,
         stop: str | int | Sequence[str | int] = (),
+        seed: int | None = None,
     ) -> AnswerRules:
         """Rules of what a caller asks for.
 
         Raises
         ------
         GenerationError
-            A number out of its range, or a stop that is none.
+            A number out of its range, or a stop or a seed that is none.
         """
         sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
-        if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
-            raise GenerationError(
-                f"max_new_tokens is {max_new_tokens!r}.",
-                need="a whole number, at least 1",
-                remedy="ask for one",
-            )
-        return AnswerRules(max_new_tokens, sampling, *stops_of(stop))
+        for name, value, least in (("max_new_tokens", max_new_tokens, 1), ("seed", seed, 0)):
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not (whole and int(value) >= least or value is None and name == "seed"):
+                raise GenerationError(
+                    f"{name} is {value!r}.",
+                    need=f"a whole number, at least {least}",
+                    remedy="pass another, or leave it out",
+                )
+        return AnswerRules(max_new_tokens, sampling, *stops_of(stop), seed)
+
+    def rng(self) -> np.random.Generator:
+        """What draws the numbers of an answer."""
+        return np.random.default_rng(self.seed)
 
 
 @attrs.frozen
@@ -147,6 +159,25 @@ class NextToken:
 def _array(value: Any) -> np.ndarray:
     made: np.ndarray = value if isinstance(value, np.ndarray) else value.numpy()
     return made
+
+
+def numbers_of(tokens: Iterable[Any]) -> list[int]:
+    """Tokens as whole numbers.
+
+    Raises
+    ------
+    GenerationError
+        Something else.
+    """
+    try:
+        return [operator.index(token) for token in tokens]
+    except TypeError as error:
+        raise GenerationError(
+            f"{tokens!r:.80} are no tokens.",
+            need="a sequence of whole numbers",
+            limit=first_line(error),
+            remedy="take tokens of the model's own tokenizer (encode)",
+        ) from error
 
 
 def _check_messages(prompt: Any) -> None:

@@ -49,7 +49,7 @@ def read_request(body: bytes) -> dict[str, Any]:
     """
     try:
         found = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GenerationError(
             f"The body is no JSON: {error}", need="an object", remedy="correct it"
         ) from error

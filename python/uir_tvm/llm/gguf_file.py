@@ -6,9 +6,11 @@ Source: the specification of GGUF, versions 2 and 3 (``docs/gguf.md`` of ggml).
 
 from __future__ import annotations
 
+import itertools
 import math
 import pathlib
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -27,6 +29,8 @@ ALIGNMENT = 32
 #: Settings by the number of their type, as `struct` has them.
 _NUMBERS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIif?Qqd", strict=True))
 _TEXT, _ARRAY = 8, 9
+#: Arrays in each other, at most: known settings are arrays of numbers or of texts.
+_DEPTH = 4
 _AGAIN = "download the model again, or convert it again"
 
 
@@ -126,7 +130,11 @@ class GgufFile:
         count, settings = self._number("Q"), self._number("Q")
         self._check_count(count, 24, "tensors")
         self._check_count(settings, 12, "settings")
-        self.settings = {self._text(): self._value(self._number("I")) for _ in range(settings)}
+        self.settings: dict[str, Any] = {}
+        for _ in range(settings):
+            name = self._text()
+            self._check_once(name, self.settings, "setting")
+            self.settings[name] = self._value(self._number("I"))
         table = [self._row() for _ in range(count)]
         alignment = self.settings.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
@@ -134,9 +142,16 @@ class GgufFile:
         begin = -(-self._place // alignment) * alignment
         self.tensors: dict[str, GgufTensor] = {}
         for name, shape, kind, offset in table:
-            if name in self.tensors:
-                raise damaged(path, f"tensor {name!r} is there twice", "one of each name", "two")
+            self._check_once(name, self.tensors, "tensor")
+            if offset % alignment:
+                raise damaged(
+                    path,
+                    f"tensor {name!r} begins at {offset}",
+                    f"a multiple of {alignment}, the alignment",
+                    f"{offset % alignment} are left",
+                )
             self.tensors[name] = self._tensor(name, shape, kind, begin + offset)
+        self._check_apart((begin + offset, name) for name, _, _, offset in table)
 
     @property
     def architecture(self) -> str:
@@ -163,7 +178,7 @@ class GgufFile:
         data = bytes(self._take(self._number("Q")))
         return data.decode(errors="replace")
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int, depth: int = 0) -> Any:
         if kind in _NUMBERS:
             return self._number(_NUMBERS[kind])
         if kind == _TEXT:
@@ -172,12 +187,32 @@ class GgufFile:
             raise damaged(
                 self.path, f"a setting has type {kind}", f"0 to {max(_NUMBERS)}", "another is not known"
             )
+        if depth == _DEPTH:
+            raise damaged(
+                self.path, "a setting is arrays in each other", f"at most {_DEPTH}", "there are more"
+            )
         inner, count = self._number("I"), self._number("Q")
         self._check_count(count, 1, "items of a setting")
         if inner in _NUMBERS:
             size = struct.calcsize("<" + _NUMBERS[inner])
             return np.frombuffer(self._take(count * size), f"<{_NUMBERS[inner]}").tolist()
-        return [self._value(inner) for _ in range(count)]
+        return [self._value(inner, depth + 1) for _ in range(count)]
+
+    def _check_once(self, name: str, found: Iterable[str], what: str) -> None:
+        if name in found:
+            raise damaged(self.path, f"{what} {name!r} is there twice", "one of each name", "two")
+
+    def _check_apart(self, begins: Iterable[tuple[int, str]]) -> None:
+        """Refuse tensors that share bytes."""
+        for (begin, name), (following, other) in itertools.pairwise(sorted(begins)):
+            end = begin + self.tensors[name].rows.nbytes
+            if following < end:
+                raise damaged(
+                    self.path,
+                    f"tensors {name!r} and {other!r} share bytes",
+                    f"byte {end} or behind for {other!r}",
+                    f"it begins at byte {following}",
+                )
 
     def _check_count(self, count: int, least: int, what: str) -> None:
         """Refuse a number of things that the file has no room for."""
@@ -205,6 +240,10 @@ class GgufFile:
         return name, shape, KINDS[number], offset
 
     def _tensor(self, name: str, shape: tuple[int, ...], kind: BlockKind, begin: int) -> GgufTensor:
+        if not all(shape):
+            raise damaged(
+                self.path, f"tensor {name!r} is of shape {shape}", "sizes of at least 1", "one is 0"
+            )
         columns = shape[-1] if shape else 1
         if columns % kind.values:
             raise damaged(

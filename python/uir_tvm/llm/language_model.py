@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .answer_text import AnswerText
-from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt
+from .compiled_model import AnswerFigures, AnswerRules, CompiledModel, NextToken, Prompt, numbers_of
 
 
 class LanguageModel(CompiledModel):
@@ -61,18 +61,21 @@ class LanguageModel(CompiledModel):
         SizeError
             There are more than the state has room for; it stays as it is.
         """
-        return self._filled([int(token) for token in tokens]).on_host()[0]
+        return self._filled(numbers_of(tokens)).on_host()[0]
 
     def _filled(self, tokens: list[int]) -> NextToken:
         """As of `prefill`, where the program runs."""
         self._check_tokens(tokens)
-        pairs = zip(self.tokens, tokens[:-1], strict=False)  # the last is computed for its logits
-        same = next((place for place, (a, b) in enumerate(pairs) if a != b), None)
-        begin = min(len(self.tokens), len(tokens) - 1) if same is None else same
         found: list[NextToken] = []
-        for place in range(begin, len(tokens), self.chunk):
+        for place in range(self._kept(tokens), len(tokens), self.chunk):
             found = [self._run(tokens[place : place + self.chunk], place)]
         return found[-1]
+
+    def _kept(self, tokens: list[int]) -> int:
+        """How many of these the state begins with; the last is computed for its logits."""
+        pairs = zip(self.tokens, tokens[:-1], strict=False)
+        same = next((place for place, (a, b) in enumerate(pairs) if a != b), None)
+        return min(len(self.tokens), len(tokens) - 1) if same is None else same
 
     def decode(self, token: int) -> np.ndarray:
         """Add one token; the logits of what follows, as of `prefill`.
@@ -84,13 +87,18 @@ class LanguageModel(CompiledModel):
         SizeError
             The state is full; it stays as it is.
         """
-        self._check_known([int(token)])
-        return self._more(int(token)).on_host()[0]
+        (number,) = numbers_of([token])
+        self._check_known([number])
+        return self._more(number).on_host()[0]
 
     def _more(self, token: int) -> NextToken:
         """As of `decode`, where the program runs."""
         self._check_room(len(self.tokens) + 1)
         return self._run([token], len(self.tokens))
+
+    def _after(self, tokens: list[int], token: int) -> NextToken:
+        """Add one token to an answer; where another was begun meanwhile, these are computed again."""
+        return self._more(token) if self.tokens == tokens else self._filled([*tokens, token])
 
     def _run(self, tokens: Sequence[int], place: int) -> NextToken:
         """Compute tokens that stand at a place; what stood behind it is forgotten."""
@@ -129,7 +137,8 @@ class LanguageModel(CompiledModel):
         stop : str, int, or sequence of them
             Texts and tokens that end the answer, beside the model's own tokens; they are no part of it.
         stream : bool
-            Whether to return an iterator of pieces of text, each as soon as it is known.
+            Whether to return an iterator of pieces of text, each as soon as it is known. Answers that take
+            turns go on as each would alone; what another has overwritten is computed again.
 
         Returns
         -------
@@ -142,30 +151,31 @@ class LanguageModel(CompiledModel):
         GenerationError, SizeError
             As of `prefill` and `Sampling`; before anything is computed.
         """
-        rules = AnswerRules.of(max_new_tokens, temperature, top_k, top_p, repetition_penalty, stop)
+        rules = AnswerRules.of(max_new_tokens, temperature, top_k, top_p, repetition_penalty, stop, seed)
         several = isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes)
         several = several and not all(isinstance(each, Mapping) for each in prompt)
         prompts: Any = prompt if several else [prompt]
         tokens = [self.encode(each, template) for each in prompts]
         for each in tokens:
             self._check_tokens(each)
-        answers = [self._pieces(each, rules, np.random.default_rng(seed)) for each in tokens]
+        answers = [self._pieces(each, rules) for each in tokens]
         if not several:
             return answers[0] if stream else "".join(answers[0])
         if stream:
             return ((number, piece) for number, answer in enumerate(answers) for piece in answer)
         return ["".join(answer) for answer in answers]
 
-    def _pieces(self, tokens: list[int], rules: AnswerRules, rng: np.random.Generator) -> Iterator[str]:
-        """The text of an answer, in pieces of whole characters."""
+    def _pieces(self, tokens: list[int], rules: AnswerRules) -> Iterator[str]:
+        """The text of an answer, in pieces of whole characters; its tokens are put behind the prompt's."""
         answer, stops = AnswerText(self.tokenizer, rules.texts), rules.stops | {*self.stop}
-        figures = self.figures = AnswerFigures()
-        before, start = len(self.tokens), time.perf_counter()
+        figures, rng = AnswerFigures(), rules.rng()
+        self.figures = figures
+        start = time.perf_counter()
+        figures.prompt_tokens = len(tokens) - self._kept(tokens)
         found = self._filled(tokens)
-        figures.prompt_tokens = len(tokens) - min(before, len(tokens) - 1)
         figures.prompt_seconds = time.perf_counter() - start
         while True:
-            (token,) = self._chosen(found, [self.tokens], rules.sampling, [rng])
+            (token,) = self._chosen(found, [tokens], rules.sampling, [rng])
             if token in stops:
                 figures.finish = "stop"
                 break
@@ -174,10 +184,11 @@ class LanguageModel(CompiledModel):
             figures.finish = "stop" if answer.ended else "length"
             if piece:
                 yield piece
-            if answer.ended or len(answer.tokens) == rules.most or len(self.tokens) == self.max_length:
+            if answer.ended or len(answer.tokens) == rules.most or len(tokens) == self.max_length:
                 break
             start = time.perf_counter()
-            found = self._more(token)
+            found = self._after(tokens, token)
+            tokens.append(token)
             figures.new_seconds += time.perf_counter() - start
             figures.new_tokens += 1
         rest = answer.rest()

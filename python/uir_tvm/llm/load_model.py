@@ -11,7 +11,7 @@ import attrs
 import tvm
 
 from ..api import compile as compile_model
-from ..errors import ArtifactError, GenerationError, MissingPackageError, first_line
+from ..errors import ArtifactError, GenerationError, MissingPackageError, ModelFormatError, first_line
 from ..frontend.torch_affine import DEQUANTIZE
 from ..options import ACTIVATIONS, DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
@@ -114,7 +114,7 @@ def load(
     if isinstance(model, transformers.PreTrainedModel):
         model = packed_model(model, weights, copied=True)
     else:
-        path = pathlib.Path(model)
+        path = _path_of(model)
         if (path / SETTINGS).is_file():
             return _saved(path, transformers, sampling, weights=weights, activation=activation, cache=cache)
         model, tokenizer = read_model(path, weights)
@@ -139,6 +139,17 @@ def load(
         chooser = TokenChooser(TokenPrograms.compiled(batch, vocabulary, target, options))
     stop, nbytes = _stops(model, tokenizer), bytes_of(program)
     return _kind(batch)(executable, tokenizer, max_length, chunk, stop, nbytes, vocabulary, batch, chooser)
+
+
+def _path_of(model: Any) -> pathlib.Path:
+    try:
+        return pathlib.Path(model)
+    except TypeError as error:
+        raise ModelFormatError(
+            f"{type(model).__name__} is no language model.",
+            need="a .gguf file, a folder, or a causal model of transformers (PreTrainedModel)",
+            remedy="pass one of these",
+        ) from error
 
 
 def _form(name: str, value: str | None, forms: tuple[str, ...]) -> str | None:

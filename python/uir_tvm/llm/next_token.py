@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 import attrs
@@ -16,8 +18,8 @@ def _within(least: float, most: float | None, whole: bool = False, above: bool =
     """A validator of a number's range."""
 
     def check(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        fits = number and value == value and (value > least if above else value >= least)
+        number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+        fits = number and math.isfinite(value) and (value > least if above else value >= least)
         if fits and (most is None or value <= most):
             return
         ends = f"{'above' if above else 'at least'} {least:g}" + (
@@ -84,11 +86,11 @@ class Sampling:
             scores[seen] = np.where(old > 0, old / self.repetition_penalty, old * self.repetition_penalty)
         if self.temperature == 0:
             return int(scores.argmax())
-        scores /= self.temperature
+        scores = (scores - scores.max()) / self.temperature  # nothing overflows, however small it is
         order = np.argsort(-scores, kind="stable")
         if self.top_k:
             order = order[: self.top_k]
-        shares = np.exp(scores[order] - scores[order[0]])
+        shares = np.exp(scores[order])
         shares /= shares.sum()
         if self.top_p < 1:
             count = int(np.searchsorted(np.cumsum(shares), self.top_p)) + 1

@@ -34,8 +34,10 @@ def read_model(path: pathlib.Path, weights: str | None) -> tuple[Any, Any]:
     if path.is_file():
         from .gguf_file import GgufFile
         from .gguf_model import ARCHITECTURES, gguf_model
+        from .gguf_sizes import check_sizes
 
         file = GgufFile(path)
+        check_sizes(file)
         folder, given = path.parent, {"gguf_file": path.name}
         if file.architecture in ARCHITECTURES:
 
