@@ -67,6 +67,31 @@ def test_a_target_that_fuses_none_says_so() -> None:
     assert len(inside) == 2  # scores to softmax, softmax to the second product
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rows", "head"),
+    [
+        ("float32", 1, 256),
+        ("float32", 30, 192),
+        ("float16", 1, 32),
+        ("bfloat16", 3, 112),
+        ("float16", 16, 80),
+    ],
+)
+def test_uir_cpu_fuses_all_heads_up_to_256(dtype: str, rows: int, head: int) -> None:
+    """Of every type, tokens too; heads beyond are products and a softmax, with the reason."""
+    for size, fused in ((head, True), (head + 256, False)):
+        keys = ((2, 4, 40, size), dtype)
+        inputs = {"q": ((2, 4, rows, size), dtype), "k": keys, "v": keys}
+
+        def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+            return emit(op.matmul(emit(op.nn.softmax(scores(emit, q, k), -1)), v))
+
+        graph = build_with(module(inputs, body), CPU)
+        assert (heroes(graph) == ["attention"]) == fused
+        (found,) = graph.attentions
+        assert found.fused == fused and fused == ("registers" not in found.reason)
+
+
 def test_masks_steps_and_the_factor_of_the_queries_go_inside() -> None:
     """A factor on q becomes one on the scores; a condition, a sum and a soft cap are steps of the kernel."""
 

@@ -108,6 +108,14 @@ SHAPES = {
 }
 
 
+#: Heads of other sizes, on a CPU: of no multiple of a vector's rows too, and tokens in half precision.
+WIDE = {
+    "head of 80": ((2, 1), 5, 40, 80),
+    "head of 192": ((2, 2), 9, 70, 192),
+    "head of 256, decode": ((4, 1), 1, 130, 256),
+}
+
+
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_online_form_is_equivalent(name: str, kind: str) -> None:
@@ -144,12 +152,16 @@ def test_narrow_operands_stay_narrow(dtype: str) -> None:
         ("grouped decode", np.float32),
         ("grouped", np.float16),
         ("ragged", ml_dtypes.bfloat16),
+        ("head of 80", np.float32),
+        ("head of 192", np.float32),
+        ("head of 256, decode", np.float16),
     ],
 )
 def test_the_kernel_of_a_cpu_is_right(name: str, dtype: Any) -> None:
     """Vectors of queries that no tile divides, a mask that lies across them, heads that share keys."""
-    (heads, kv_heads), rows, keys, head = SHAPES[name]
-    func = kernel(*SHAPES[name], np.dtype(dtype).name)
+    shape = (SHAPES | WIDE)[name]
+    (heads, kv_heads), rows, keys, head = shape
+    func = kernel(*shape, np.dtype(dtype).name)
     graph = optimize(graph_of(func, "cpu"), list(CPU_PASSES)).graph
     rng = np.random.default_rng(7)
     q, k, v = (

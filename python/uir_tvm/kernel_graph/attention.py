@@ -17,7 +17,6 @@ from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
 from .scales import is_normal
 from .strided_views import Layout, outermost_first
-from .update_rows import is_updated
 
 ATTENTION = "uir.attention"
 SOFTMAXES = frozenset({"nn.softmax", "uir.safe_softmax"})
@@ -285,12 +284,8 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"
     rows, keys = _rows(found), found.key.shape[-1]
     # of open ones there may be many
-    narrow = dtype_bytes(found.result.dtype) < 4
-    if narrow and is_updated(found.key.base) and table.takes("attention", found.result.dtype):
-        narrow = False  # the library reads kept keys, few rows too (`kept_attention`)
-    least = max(limits.min_rows, limits.narrow_rows if narrow else 1)
-    if not is_open((rows,)) and rows < least:
-        return f"{rows} rows on the same keys are too few: fused from {least}"
+    if not is_open((rows,)) and rows < limits.min_rows:
+        return f"{rows} rows on the same keys are too few: fused from {limits.min_rows}"
     if not is_open((keys,)) and keys < limits.min_keys:
         return f"{keys} keys are too few: fused from {limits.min_keys}"
     return ""

@@ -31,15 +31,12 @@ class AttentionLimits:
         Fewest keys of a row.
     min_rows : int
         Fewest rows that share their keys: queries of a head, or with one query the heads on one head of keys.
-    narrow_rows : int
-        The same of elements of fewer than four bytes, where that is more.
     """
 
     dtypes: frozenset[str]
     max_head: int
     min_keys: int = 1
     min_rows: int = 1
-    narrow_rows: int = 1
 
 
 @attrs.frozen

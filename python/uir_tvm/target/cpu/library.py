@@ -44,9 +44,7 @@ TABLE = LibraryTable(
         "hard_swish": "hard_swish",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    attention=AttentionLimits(
-        dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128, narrow_rows=16
-    ),
+    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256),
     tiled_attention=TiledAttention(TILES, min_rows=384, min_keys=384),
     adjustable=True,
     channels_last=True,
