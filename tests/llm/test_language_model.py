@@ -397,6 +397,33 @@ def test_saved_and_by_the_command(one: uir_tvm.llm.LanguageModel, tmp_path: path
     )
     assert result.exit_code == 0, result.output
     assert words[0] in result.output and "MiB, weights" in result.output
-    (folder / "llm.json").write_text("{")
-    with pytest.raises(ArtifactError, match="cannot be read"):
+    _check_damaged(folder)
+
+
+def _check_damaged(folder: pathlib.Path) -> None:
+    """A saved folder without a file, with one that is cut off, or of another version is refused by type."""
+    settings = json.loads((folder / "llm.json").read_text())
+    for text, match in (
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        (json.dumps({**settings, "format": settings["format"] + 1}), "is of format"),
+        (json.dumps({**settings, "chunk": 0}), "cannot be read"),
+        (json.dumps({**settings, "stop": None}), "cannot be read"),
+    ):
+        (folder / "llm.json").write_text(text)
+        with pytest.raises(ArtifactError, match=match):
+            uir_tvm.llm.load(folder)
+    (folder / "llm.json").write_text(json.dumps(settings))
+    for name in ("model.uir", "most_likely.uir"):
+        data = (folder / name).read_bytes()
+        for length in (0, 3, len(data) // 2, len(data) - 1):
+            (folder / name).write_bytes(data[:length])
+            with pytest.raises(ArtifactError):
+                uir_tvm.llm.load(folder).generate(PROMPT, 2, repetition_penalty=1.1)
+        (folder / name).unlink()
+        with pytest.raises(ArtifactError):
+            uir_tvm.llm.load(folder)
+        (folder / name).write_bytes(data)
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(ArtifactError, match="tokenizer"):
         uir_tvm.llm.load(folder)

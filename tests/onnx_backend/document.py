@@ -68,7 +68,8 @@ QuantizeLinear and DequantizeLinear around MatMul, Gemm and Conv, QLinearMatMul,
 MatMulInteger, ConvInteger and DynamicQuantizeLinear are products of integers on `uir-cpu`, `uir-cuda`
 and `uir-ascend`, and values stay bytes between them; on `uir-bang` they are computed in floats,
 and so are small convolutions on devices ([kernel-graph.md](kernel-graph.md), "Products of bytes"). Weights
-of MatMulNBits, and of
+of MatMulNBits (codes of 2 bits are kept in 4; where blocks are not full, or a group index is given, columns
+of A are brought into the order of whole groups), and of
 DequantizeLinear in blocks, by outputs or as a whole, stay packed on every target
 (`tests/conformance/test_packed_weights.py`), whether what they are multiplied with is quantised or not.
 Scales that are no finite numbers, scales of 0 and below by which is divided, scales and zero points that

@@ -246,12 +246,12 @@ def _settings(path: pathlib.Path) -> dict[str, Any]:
         told = json.loads(path.read_text())
         kind = told["format"]
         if kind == FORMAT:
+            numbers = {name: int(told[name]) for name in ("max_length", "chunk", "batch", "vocabulary")}
+            if min(numbers.values()) < 1:
+                raise ValueError(f"a number of {numbers} is below 1")
             return {
-                "max_length": int(told["max_length"]),
-                "chunk": int(told["chunk"]),
+                **numbers,
                 "stop": [int(token) for token in told["stop"]],
-                "batch": int(told["batch"]),
-                "vocabulary": int(told["vocabulary"]),
                 "sampling": str(told["sampling"]),
                 "nbytes": ModelBytes(**told["nbytes"]),
             }

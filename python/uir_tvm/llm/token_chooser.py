@@ -15,6 +15,7 @@ import torch
 import tvm
 
 from ..api import compile as compile_model
+from ..errors import ArtifactError
 from ..options import ACTIVATIONS, CompileOptions
 from ..runtime import load as load_executable
 from .next_token import Sampling
@@ -75,7 +76,20 @@ class TokenPrograms:
 
     @staticmethod
     def saved(rows: int, vocabulary: int, folder: pathlib.Path) -> TokenPrograms:
-        """What `save` wrote."""
+        """What `save` wrote.
+
+        Raises
+        ------
+        ArtifactError
+            A file is missing; what is in them is read when it is needed.
+        """
+        missing = [name for name in FILES.values() if not (folder / name).is_file()]
+        if missing:
+            raise ArtifactError(
+                f"{folder} is without {', '.join(missing)}.",
+                need="a folder that LanguageModel.save wrote",
+                remedy='save the model again, or load it with sampling="host"',
+            )
         return TokenPrograms(rows, vocabulary, lambda kind: load_executable(folder / FILES[kind]))
 
     def save(self, folder: pathlib.Path) -> None:
