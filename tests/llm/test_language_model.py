@@ -315,6 +315,13 @@ def test_what_is_no_prompt(one: uir_tvm.llm.LanguageModel, prompt: Any) -> None:
     assert "content" in caught.value.need and one.tokens == []
 
 
+@pytest.mark.parametrize("prompt", ["w1 \ud800", [{"role": "user", "content": "\udfff"}]])
+def test_halves_of_characters(one: uir_tvm.llm.LanguageModel, prompt: Any) -> None:
+    for template in (False, True):
+        with pytest.raises(GenerationError, match="no text"):
+            one.generate(prompt, template=template)
+
+
 def test_what_a_template_refuses(one: uir_tvm.llm.LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
     messages = [{"role": "system", "content": "w1"}]
     monkeypatch.setattr(one.tokenizer, "chat_template", "{{ raise_exception('roles take turns') }}")

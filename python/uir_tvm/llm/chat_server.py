@@ -98,13 +98,13 @@ def chat_server(
 
 def _error(error: Exception, status: int) -> dict[str, Any]:
     kind = "invalid_request_error" if status == 400 else "server_error"
-    ours = isinstance(error, UirError)
+    ours = error if isinstance(error, UirError) else None
     if status == 500:
         logger.error("an answer failed", exc_info=error)
     return {
-        "message": error.render() if ours else first_line(error),
+        "message": ours.render() if ours else first_line(error),
         "type": kind,
-        "param": (error.where if ours else "") or None,
+        "param": (ours.where if ours else "") or None,
         "code": type(error).__name__,
     }
 

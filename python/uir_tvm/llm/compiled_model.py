@@ -197,6 +197,18 @@ def _is_message(value: Any) -> bool:
     )
 
 
+def _check_characters(text: str) -> None:
+    """Refuse halves of characters, as JSON may have them: no tokenizer takes them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise GenerationError(
+            f"The prompt is no text: {first_line(error)}",
+            need="whole characters",
+            remedy="leave out surrogates (U+D800 to U+DFFF)",
+        ) from error
+
+
 class CompiledModel:
     """A language model on one target.
 
@@ -320,6 +332,8 @@ class CompiledModel:
         """
         if not isinstance(prompt, str):
             _check_messages(prompt)
+        for text in [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]:
+            _check_characters(text)
         if isinstance(prompt, str) and not (template and self.tokenizer.chat_template):
             return [int(token) for token in self.tokenizer(prompt)["input_ids"]]
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)

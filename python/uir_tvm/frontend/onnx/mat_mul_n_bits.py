@@ -97,7 +97,8 @@ def _columns(group: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
 
     A place that no input has is the number of inputs.
     """
-    places, pieces = [], []
+    places: list[np.ndarray] = []
+    pieces: list[int] = []
     for number in np.unique(group):
         members = np.flatnonzero(group == number)
         whole = -(-len(members) // block)
@@ -143,7 +144,7 @@ def _check(
             remedy="quantise the model again",
         )
     each, blocks = sizes.count, sizes.blocks
-    needs = {
+    needs: dict[str, tuple[np.ndarray | None, list[int]]] = {
         "B": (packed, [each * blocks * sizes.nbytes(sizes.block)]),
         "scales": (scales, [each * blocks]),
         "zero points": (
