@@ -3,7 +3,9 @@
 
     python benchmarks/cpu.py                       models and fused operators
     python benchmarks/cpu.py --only minilm softmax
-    python benchmarks/cpu.py --json out.json
+    python benchmarks/cpu.py --resume out.json     keep every case in a file; run those that it has not
+    python benchmarks/cpu.py --table one.json two.json --markdown
+    python benchmarks/cpu.py --only softmax swiglu --peers uir-cpu "hand-written loop"
     python benchmarks/cpu.py --only resnet gpt2 "graph break" --ours "backend uir, frozen" \\
         --peers "torch eager" "torch.compile" "backend uir" "backend uir, frozen"
 
@@ -11,56 +13,38 @@ Every peer runs a case in a process of its own; they take turns on the same inpu
 The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster).  All
 outputs of a call after the turns are held against what torch computes in float64: a peer that differs is
 marked with the difference and left out of the ratio.  The last row is the geometric mean of the ratios.
-A peer that is not installed is left out, and a line says how to install it.
+A peer that is not installed is left out, and a line says how to install it.  A peer that raises, whose
+process ends, or that does not answer in time has failed on that case, for a reason that is said.  A run
+that is interrupted, told to end (SIGTERM), or at its ``--limit``, shows the cases that are there.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
 import os
 import pathlib
+import signal
 import statistics
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from cases import BY_NAME, NAMES, build
+from case_rows import OURS, OtherRun, Rows, line, markdown, read_all, reasons, table
+from cases import BY_NAME, NAMES
 from copy_ceiling import StreamingCopy
+from one_case import run_case
 from rich.console import Console
-from rich.table import Table
-from runners import ASKED, RUNNERS, left_out, reference
-from turns import Peer, take_turns
+from runners import ASKED, RUNNERS, left_out
+from turns import ANSWER, READY
+from uir_tvm.hardware import host_cpu
 
-OURS = "uir-cpu"
-#: Relative to the largest value: what fp32 models of some ten layers agree to.
-AGREEMENT = 2e-4
-
-
-def run_case(name: str, names: list[str], seconds: float, threads: int) -> dict[str, Any]:
-    """One row: seconds by peer, what failed and why, the largest difference to float64."""
-    peers = {peer: Peer(name, peer, threads) for peer in names}
-    try:
-        expected = reference(*build(name))
-        for p in peers.values():  # all prepare at once; the turns come after
-            p.wait()
-        alive = {peer: p for peer, p in peers.items() if not p.failed}
-        take_turns(list(alive.values()), seconds)
-        errors = {peer: p.error(expected) for peer, p in alive.items()}
-        return {
-            "case": name,
-            "seconds": {peer: p.median for peer, p in alive.items()},
-            "errors": errors,
-            "wrong": [peer for peer, error in errors.items() if not error <= AGREEMENT],
-            "failed": {peer: p.failed for peer, p in peers.items() if p.failed},
-            "prepare": {peer: p.prepare for peer, p in alive.items()},
-        }
-    finally:
-        for peer in peers.values():
-            peer.stop()
+#: What a run returns: our results are right, wrong or missing somewhere, the run was ended before all cases.
+RIGHT, WRONG, ENDED = 0, 1, 2
 
 
 def copy_bandwidth(copy: StreamingCopy, rounds: int = 7) -> float:
@@ -73,86 +57,115 @@ def copy_bandwidth(copy: StreamingCopy, rounds: int = 7) -> float:
     return copy.bytes / statistics.median(times)
 
 
-def main() -> int:
-    """Run the cases, print the table; 1 when uir-cpu is wrong or fails anywhere."""
+def with_share(row: dict[str, Any], copy: StreamingCopy) -> dict[str, Any]:
+    """A row with the copy's bandwidth, and ours as a share of it where least bytes are known."""
+    row["copy_bytes_per_second"] = copy_bandwidth(copy)
+    if row["case"] in BY_NAME and OURS in row["seconds"]:
+        operator = BY_NAME[row["case"]]
+        rate = operator.least_bytes() / row["seconds"][OURS]
+        row |= {"share_of_copy": rate / row["copy_bytes_per_second"], "streaming": operator.streaming}
+    return row
+
+
+@contextlib.contextmanager
+def ends(limit: float | None) -> Iterator[None]:
+    """SIGTERM, and seconds that are over, are what an interrupt is."""
+
+    def end(number: int, _: Any) -> None:
+        raise KeyboardInterrupt(f"{limit:g} s are over" if number == signal.SIGALRM else "it was told to end")
+
+    before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGALRM)}
+    if limit is not None:
+        signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def run(names: Sequence[str], rows: Rows, given: argparse.Namespace, console: Console) -> bool:
+    """The cases that rows have not, into them and into the file; whether all were run."""
+    file, start = given.json or given.resume, time.monotonic()
+    missing = [name for name in names if not rows.has(name, given.peers)]
+    try:
+        with ends(given.limit):
+            copy = StreamingCopy(rows.threads)
+            for at, name in enumerate(missing, len(names) - len(missing) + 1):
+                row = run_case(name, given.peers, given.seconds, rows.threads, given.ready, given.answer)
+                rows.rows[name] = with_share(row, copy)
+                if file:
+                    rows.write(file)
+                passed = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - start))
+                place = f"[{passed}, {at} of {len(names)}]"
+                console.print(f"{place} {line(row, given.peers)}", markup=False)
+    except KeyboardInterrupt as why:
+        done = sum(rows.has(name, given.peers) for name in names)
+        told = str(why) or "it was interrupted"
+        console.print(f"The run ends with {done} of {len(names)} cases: {told}", markup=False)
+        return False
+    return True
+
+
+def options() -> argparse.ArgumentParser:
+    """What a run is told."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    every = [*RUNNERS, *ASKED]
     parser.add_argument("--only", nargs="*", help="cases whose name contains one of these")
-    parser.add_argument(
-        "--peers", nargs="*", default=list(RUNNERS), choices=[*RUNNERS, *ASKED], help="which to compare"
-    )
+    parser.add_argument("--peers", nargs="*", default=list(RUNNERS), choices=every, help="which to compare")
     parser.add_argument("--ours", default=OURS, choices=[OURS, *ASKED], help="which of them the ratio is of")
     parser.add_argument("--seconds", type=float, default=1.5, help="time for each peer of a case")
-    parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
-    arguments = parser.parse_args()
+    parser.add_argument("--limit", type=float, help="seconds after which the run ends with what is there")
+    parser.add_argument("--ready", type=float, default=READY, help="seconds until a peer's first call ends")
+    parser.add_argument("--answer", type=float, default=ANSWER, help="seconds that a peer has for a turn")
+    file = {"type": pathlib.Path, "metavar": "FILE"}
+    parser.add_argument("--json", **file, help="write everything to this file")
+    parser.add_argument("--resume", **file, help="do not run what this file has; write to it, or to --json")
+    parser.add_argument("--table", nargs="+", **file, help="run nothing: show the rows of these files")
+    parser.add_argument("--markdown", action="store_true", help="show the table as a page has it")
+    return parser
+
+
+def show(rows: Rows, peers: Sequence[str], given: argparse.Namespace, console: Console) -> None:
+    """The table of rows, and why peers failed."""
+    machine = f"{rows.cpu}, {rows.threads} threads" if rows.cpu else ""
+    if given.markdown:
+        print(markdown(rows.rows.values(), peers, given.ours))
+    else:
+        console.print(table(rows.rows.values(), peers, given.ours, machine))
+    for each in reasons(rows.rows.values()):
+        console.print(each, markup=False, highlight=False, soft_wrap=True)
+
+
+def main() -> int:
+    """Run the cases, show the table."""
+    given = options().parse_args()
     console = Console(width=150)
-    threads = len(os.sched_getaffinity(0))
-    for why in filter(None, map(left_out, arguments.peers)):
+    order = [*RUNNERS, *ASKED]
+    try:
+        if given.table:
+            rows = read_all(given.table)
+            show(rows, rows.peers(order), given, console)
+            return RIGHT
+        rows = Rows(host_cpu.mcpu(), len(os.sched_getaffinity(0)))
+        if given.resume and given.resume.exists():
+            rows = rows.joined(Rows.read(given.resume), str(given.resume))
+    except OtherRun as error:
+        console.print(str(error), markup=False, soft_wrap=True)
+        return ENDED
+    for why in filter(None, map(left_out, given.peers)):
         console.print(why, markup=False)
-    arguments.peers = [peer for peer in arguments.peers if not left_out(peer)]
-    names = [n for n in NAMES if not arguments.only or any(word in n for word in arguments.only)]
-
-    copy = StreamingCopy(threads)
-    rows = []
-    for name in names:
-        row = run_case(name, arguments.peers, arguments.seconds, threads)
-        row["copy_bytes_per_second"] = copy_bandwidth(copy)
-        if name in BY_NAME and OURS in row["seconds"]:
-            row["share_of_copy"] = (
-                BY_NAME[name].least_bytes() / row["seconds"][OURS] / row["copy_bytes_per_second"]
-            )
-            row["streaming"] = BY_NAME[name].streaming
-        rows.append(row)
-        console.print(line(row, arguments.peers), markup=False)
-        if arguments.json:
-            arguments.json.write_text(json.dumps({"threads": threads, "rows": rows}, indent=1))
-    console.print(table(rows, arguments.peers, arguments.ours))
-    return 1 if any(arguments.ours in {*row["wrong"], *row["failed"]} for row in rows) else 0
-
-
-def ratio(row: dict[str, Any], ours: str) -> float | None:
-    """Seconds of the fastest peer, ours in no form, over ours."""
-    others = {p: s for p, s in row["seconds"].items() if p not in {OURS, *ASKED, *row["wrong"]}}
-    return min(others.values()) / row["seconds"][ours] if others and ours in row["seconds"] else None
-
-
-def line(row: dict[str, Any], peers: list[str]) -> str:
-    """A row while the run goes on."""
-    shown = ", ".join(f"{p} {row['seconds'][p] * 1e3:.3f} ms" for p in peers if p in row["seconds"])
-    notes = [f"WRONG: {row['wrong']}"] if row["wrong"] else []
-    notes += [f"{peer} failed: {why}" for peer, why in row["failed"].items()]
-    return "  ".join([f"{row['case']}: {shown}", *notes])
-
-
-def cell(row: dict[str, Any], peer: str) -> str:
-    """Milliseconds of a peer, with the difference where it is wrong."""
-    if peer not in row["seconds"]:
-        return "failed"
-    wrong = f" WRONG by {row['errors'][peer]:.0e}" if peer in row["wrong"] else ""
-    return f"{row['seconds'][peer] * 1e3:.3f}{wrong}"
-
-
-def table(rows: list[dict[str, Any]], peers: list[str], ours: str = OURS) -> Table:
-    """All rows: milliseconds, the ratio, the share of the copy bandwidth."""
-    out = Table(
-        title=f"medians in ms; best peer / {ours} above 1 means {ours} is faster", title_justify="left"
-    )
-    out.add_column("case")
-    for peer in peers:
-        out.add_column(peer, justify="right")
-    out.add_column(f"best peer / {ours}", justify="right")
-    out.add_column("of copy bandwidth", justify="right")
-    for row in rows:
-        cells = [cell(row, peer) for peer in peers]
-        speed = ratio(row, ours)
-        share = f"{row['share_of_copy']:.0%}" if "share_of_copy" in row else ""
-        out.add_row(row["case"], *cells, "" if speed is None else f"{speed:.2f}", share)
-    speeds = [speed for row in rows if (speed := ratio(row, ours)) is not None]
-    if speeds:
-        blank = [""] * len(peers)
-        out.add_row("geometric mean", *blank, f"{statistics.geometric_mean(speeds):.2f}", "")
-    return out
+    given.peers = [peer for peer in given.peers if not left_out(peer)]
+    names = [n for n in NAMES if not given.only or any(word in n for word in given.only)]
+    whole = run(names, rows, given, console)
+    show(rows, rows.peers(order), given, console)
+    if not whole:
+        return ENDED
+    bad = any(given.ours in {*row["wrong"], *row["failed"]} for row in rows.rows.values())
+    return WRONG if bad else RIGHT
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import multiprocessing
 import os
 import pathlib
 import statistics
@@ -24,6 +23,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -32,6 +32,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import attrs
 import numpy as np
 import torch
+from asked_process import Answers, AskedProcess, NoAnswer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -44,6 +45,8 @@ OURS, REFERENCE = "uir-cpu", "torch eager"
 AGREEMENT = 2e-4
 #: Seconds of timed calls with one shape, at least three calls.
 TURN = 0.25
+#: Seconds that a peer has until it has the model, and for sizes, what it compiles for them included.
+READY, ANSWER = 1800.0, 900.0
 
 
 class Convolutions(torch.nn.Module):
@@ -184,67 +187,55 @@ def _first(result: Any) -> np.ndarray:
     return np.asarray(result.detach() if isinstance(result, torch.Tensor) else result)
 
 
-def _serve(link: Any, name: str, peer: str, threads: int) -> None:
-    """The process of one peer: for each sizes that it is told the first call, its result, and later calls."""
+def _prepared(name: str, peer: str, threads: int) -> tuple[float, Answers]:
+    """A peer on a model in its process: seconds until it has the model; what calls it with sizes."""
     torch.set_num_threads(threads)
-    try:
-        with torch.no_grad():
-            start = time.perf_counter()
-            case = CASES[name]
-            call = PEERS[peer](case, build(name))
-            link.send(("ready", time.perf_counter() - start))
-            while True:
-                sizes = link.recv()
-                torch.manual_seed(sum(sizes))
-                inputs = case.inputs(*sizes)
-                start = time.perf_counter()
-                result = _first(call(*inputs))
-                first, times = time.perf_counter() - start, list[float]()
-                end = time.perf_counter() + TURN
-                while len(times) < 3 or time.perf_counter() < end:
-                    start = time.perf_counter()
-                    call(*inputs)
-                    times.append(time.perf_counter() - start)
-                link.send(("timed", (first, statistics.median(times), result)))
-    except EOFError:
-        pass
-    except Exception as error:  # whatever a peer raises becomes a cell of the table
-        link.send(("failed", f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"))
+    torch.set_grad_enabled(False)
+    start = time.perf_counter()
+    case = CASES[name]
+    call = PEERS[peer](case, build(name))
+    return time.perf_counter() - start, {"sizes": partial(_timed, case, call)}
+
+
+def _timed(case: Case, call: Callable[..., Any], *sizes: int) -> tuple[float, float, np.ndarray]:
+    """Seconds of the first call with sizes, the median of later ones, the first one's result."""
+    torch.manual_seed(sum(sizes))
+    inputs = case.inputs(*sizes)
+    start = time.perf_counter()
+    result = _first(call(*inputs))
+    first, times = time.perf_counter() - start, list[float]()
+    end = time.perf_counter() + TURN
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        call(*inputs)
+        times.append(time.perf_counter() - start)
+    return first, statistics.median(times), result
 
 
 class Peer:
     """One peer on one model, in its own process."""
 
     def __init__(self, name: str, peer: str, threads: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._link, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, name, peer, threads), daemon=True)
-        self._process.start()
-        theirs.close()
-        self.failed = ""
-        self.prepare = self._hear() or 0.0
-
-    def _hear(self) -> Any:
+        self._process = AskedProcess(_prepared, name, peer, threads)
+        self.failed, self.prepare = "", 0.0
         try:
-            state, said = self._link.recv()
-        except EOFError:
-            state, said = "failed", "the process ended"
-        if state == "failed":
-            self.failed = said
-            return None
-        return said
+            self.prepare = self._process.first(READY)
+        except NoAnswer as error:
+            self.failed = str(error)
 
     def run(self, sizes: Sequence[int]) -> tuple[float, float, np.ndarray] | None:
         """Seconds of the first call, median seconds of others, the result; None of one that failed."""
         if self.failed:
             return None
-        self._link.send(tuple(sizes))
-        return self._hear()  # type: ignore[no-any-return]
+        try:
+            return self._process.ask(ANSWER, "sizes", *sizes)  # type: ignore[no-any-return]
+        except NoAnswer as error:
+            self.failed = str(error)
+            return None
 
     def stop(self) -> None:
         """End the process."""
-        self._process.terminate()
-        self._process.join()
+        self._process.stop()
 
 
 def measure(

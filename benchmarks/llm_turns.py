@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pathlib
 import statistics
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from functools import partial
 from typing import Any
 
 import numpy as np
+from asked_process import Answers, AskedProcess, NoAnswer
 from llm_peers import PEERS, Model, some
 
 #: Seconds of timed calls in one turn (at least one call).
@@ -66,19 +66,15 @@ def _turn(model: Model, kind: str, size: int) -> list[float]:
 ASKED: dict[str, Callable[..., Any]] = {"greedy": _greedy, "fill": _fill, "logits": _logits, "turn": _turn}
 
 
-def _serve(link: Connection, name: str, file: str, room: int) -> None:
-    """The process of one runtime: prepare, then answer until told to stop."""
-    try:
-        start = time.perf_counter()
-        model = PEERS[name](pathlib.Path(file), room)
-        model.run([1, 2, 3], 0)
-        link.send(("ready", time.perf_counter() - start, model.weight_bytes, model.cache_bytes))
-        while (told := link.recv()) is not None:
-            asked, *given = told
-            link.send(ASKED[asked](model, *given))
-    except Exception as error:  # whatever a runtime raises becomes a cell of the table
-        text = str(error).splitlines()[0][:120] if str(error) else ""
-        link.send(("failed", f"{type(error).__name__}: {text}", 0, 0))
+def _prepared(name: str, file: pathlib.Path, room: int) -> tuple[tuple[float, int, int], Answers]:
+    """A runtime in its process: seconds until its first answer, bytes of weights and of a token; answers."""
+    start = time.perf_counter()
+    model = PEERS[name](file, room)
+    model.run([1, 2, 3], 0)
+    seconds = time.perf_counter() - start
+    return (seconds, model.weight_bytes, model.cache_bytes), {
+        what: partial(answer, model) for what, answer in ASKED.items()
+    }
 
 
 class Runtime:
@@ -94,37 +90,21 @@ class Runtime:
     """
 
     def __init__(self, name: str, file: pathlib.Path, room: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._link, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, name, str(file), room), daemon=True)
-        self._process.start()
-        theirs.close()
-        state, detail, self.weight_bytes, self.cache_bytes = self._answer(READY)
-        self.failed = detail if state == "failed" else ""
-        self.seconds = 0.0 if self.failed else detail
+        self._process = AskedProcess(_prepared, name, file, room)
         self.times: dict[tuple[str, int], list[float]] = {}
-
-    def _answer(self, seconds: float) -> Any:
+        self.failed, self.seconds, self.weight_bytes, self.cache_bytes = "", 0.0, 0, 0
         try:
-            if self._link.poll(seconds):
-                return self._link.recv()
-            self._process.kill()
-            return "failed", f"no answer within {seconds:.0f} s", 0, 0
-        except EOFError:
-            self._process.join(10)
-            return "failed", f"its process ended with {self._process.exitcode}", 0, 0
+            self.seconds, self.weight_bytes, self.cache_bytes = self._process.first(READY)
+        except NoAnswer as error:
+            self.failed = str(error)
 
     def ask(self, what: str, *given: Any) -> Any:
         """The answer of one of `ASKED`; None, and `failed`, where it fails."""
         try:
-            self._link.send((what, *given))
-        except OSError:  # it has ended; what is read says how
-            pass
-        found = self._answer(ANSWER)
-        if isinstance(found, tuple) and found and found[0] == "failed":
-            self.failed = found[1]
+            return self._process.ask(ANSWER, what, *given)
+        except NoAnswer as error:
+            self.failed = str(error)
             return None
-        return found
 
     def turn(self, kind: str, size: int) -> None:
         """Times of one turn."""
@@ -140,8 +120,4 @@ class Runtime:
 
     def stop(self) -> None:
         """End the process."""
-        if self._process.is_alive() and not self.failed:
-            self._link.send(None)
-            self._process.join(10)
-        self._process.terminate()
-        self._process.join()
+        self._process.stop()

@@ -17,9 +17,9 @@ from torch.nn import functional as F
 class Function(torch.nn.Module):
     """A function as a module, so that operators and models are exported alike."""
 
-    def __init__(self, fn: Callable[..., Tensor | tuple[Tensor, ...]]) -> None:
+    def __init__(self, name: str, fn: Callable[..., Tensor | tuple[Tensor, ...]]) -> None:
         super().__init__()
-        self.fn = fn
+        self.name, self.fn = name, fn
 
     def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
         """Apply the function."""
@@ -39,7 +39,7 @@ class Operator:
         """The module and random inputs (always the same ones)."""
         generator = torch.Generator().manual_seed(7)
         inputs = tuple(torch.randn(shape, generator=generator) for shape in self.shapes)
-        return Function(self.fn).eval(), inputs
+        return Function(self.name, self.fn).eval(), inputs
 
     def least_bytes(self) -> int:
         """Bytes of all inputs and outputs, once."""
@@ -91,6 +91,34 @@ def group_norm_silu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.silu(F.group_norm(x, 32, weight, bias))
 
 
+_MANY, _IMAGES = (32 * 1024 * 1024,), (16, 64, 128, 128)
+#: What only moves memory, each tensor beyond the caches.
+MOVES: tuple[Operator, ...] = (
+    Operator("row sum 4096x4096", lambda x: x.sum(-1), ((4096, 4096),), streaming=True),
+    Operator("mean over tokens 32x512x768", lambda x: x.mean(1), ((32, 512, 768),), streaming=True),
+    Operator("scale+shift 64M", lambda x: x * 2.0 + 1.0, ((64 * 1024 * 1024,),), streaming=True),
+    Operator("add+relu 32M", lambda x, y: torch.relu(x + y), (_MANY, _MANY), streaming=True),
+    Operator("row added 8192x4096", lambda x, row: x + row, ((8192, 4096), (4096,)), streaming=True),
+    Operator(
+        "column added 8192x4096", lambda x, column: x + column, ((8192, 4096), (8192, 1)), streaming=True
+    ),
+    Operator("to fp16 32M", lambda x: x.half(), (_MANY,), streaming=True),
+    Operator("concat 2 x 16x64x128x128", lambda *x: torch.cat(x, 1), (_IMAGES, _IMAGES), streaming=True),
+    Operator("pad 16x64x128x128", lambda x: F.pad(x, (1, 1, 1, 1)), (_IMAGES,), streaming=True),
+    Operator("slice 16x64x126x126", lambda x: x[:, :, 1:-1, 1:-1] + 0.0, (_IMAGES,), streaming=True),
+    Operator(
+        "channels last 16x64x128x128",
+        lambda x: x.permute(0, 2, 3, 1).contiguous(),
+        (_IMAGES,),
+        streaming=True,
+    ),
+    Operator(
+        "head transpose 32x1024x16x64",
+        lambda x: x.permute(0, 2, 1, 3).contiguous(),
+        ((32, 1024, 16, 64),),
+        streaming=True,
+    ),
+)
 OPERATORS: tuple[Operator, ...] = (
     Operator("softmax 4096x1024", lambda x: torch.softmax(x, -1), ((4096, 1024),)),
     Operator(
@@ -122,18 +150,10 @@ OPERATORS: tuple[Operator, ...] = (
     Operator("attention 32x2048x128", attention, ((1, 32, 2048, 128),) * 3),
     Operator("causal attention 32x2048x128", causal_attention, ((1, 32, 2048, 128),) * 3),
     Operator("rotary 8x16x512x64", rotary, ((8, 16, 512, 64), (512, 64), (512, 64))),
-    Operator("transpose 4096x4096", lambda x: x.t().contiguous(), ((4096, 4096),)),
+    Operator("transpose 4096x4096", lambda x: x.t().contiguous(), ((4096, 4096),), streaming=True),
     Operator("head transpose 8x512x16x64", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 512, 16, 64),)),
     Operator("bias 784x58", lambda x, b: x + b, ((784, 58), (58,))),
     Operator("transpose 784x58x2", lambda x: x.permute(1, 0, 2).contiguous(), ((784, 58, 2),)),
     Operator("mean 128x512", lambda x: x.mean(-1), ((128, 512),)),
-    Operator("row sum 4096x4096", lambda x: x.sum(-1), ((4096, 4096),), streaming=True),
-    Operator("mean over tokens 32x512x768", lambda x: x.mean(1), ((32, 512, 768),), streaming=True),
-    Operator("scale+shift 64M", lambda x: x * 2.0 + 1.0, ((64 * 1024 * 1024,),), streaming=True),
-    Operator(
-        "add+relu 32M",
-        lambda x, y: torch.relu(x + y),
-        ((32 * 1024 * 1024,), (32 * 1024 * 1024,)),
-        streaming=True,
-    ),
+    *MOVES,
 )

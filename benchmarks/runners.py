@@ -14,7 +14,9 @@ import numpy as np
 import torch
 import tvm
 import uir_tvm
+from case_rows import LIMIT
 from compiler_peers import iree, xla
+from exp_ceiling import hand_written
 from tvm import relax
 from uir_tvm import frontend
 from uir_tvm.frontend.recurrence import expand
@@ -124,6 +126,7 @@ def uir_backend(freeze: bool, module: torch.nn.Module, inputs: Inputs) -> Thunk:
 ASKED: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "backend uir": partial(uir_backend, False),
     "backend uir, frozen": partial(uir_backend, True),
+    LIMIT: hand_written,
 }
 RUNNERS: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "torch eager": torch_eager,

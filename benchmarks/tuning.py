@@ -31,7 +31,7 @@ import torch
 import uir_tvm
 from before_after import AFTER, BEFORE, before_after, ratios
 from cases import build
-from cpu import AGREEMENT, run_case
+from one_case import AGREEMENT, run_case
 from rich.console import Console
 from runners import AGAIN, DATABASE, TUNED
 from uir_tvm.cli.print import table_of
