@@ -5,6 +5,7 @@
 #include <tvm/ffi/error.h>
 
 #include <exception>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -52,11 +53,11 @@ char* GrowingMemory::AtLeast(int64_t bytes) {
 }
 
 PreparedProgram::PreparedProgram(StraightProgram program, std::vector<TensorType> arguments, int inputs,
-                                 Positions positions, std::shared_ptr<Turns> turns)
+                                 Positions positions, std::shared_ptr<CallsInTurn> shared)
     : arguments_(std::move(arguments)),
       inputs_(inputs),
       positions_(std::move(positions)),
-      turns_(std::move(turns)),
+      shared_(std::move(shared)),
       results_(program.results),
       returns_tuple_(program.returns_tuple),
       scratch_bytes_(program.scratch_bytes) {
@@ -122,8 +123,14 @@ void PreparedProgram::Prepare(StraightProgram program) {
   }
 }
 
+void PreparedProgram::BeginAnew() {
+  state_.clear();
+  scratch_ = nullptr;
+  forks_ = Forks();
+}
+
 void PreparedProgram::BindScratch() {
-  char* scratch = turns_->scratch.AtLeast(scratch_bytes_);
+  char* scratch = shared_->scratch.AtLeast(scratch_bytes_);
   if (scratch == scratch_) return;
   for (const Patch& each : of_scratch_) each.tensor->data = scratch + each.offset;
   scratch_ = scratch;
@@ -167,7 +174,8 @@ ffi::Any PreparedProgram::Run(const DLTensor* const* inputs, const DLTensor* con
       direct.push_back(alone);
     }
   }
-  std::lock_guard<std::mutex> turn(turns_->mutex);
+  const std::unique_lock<std::mutex> turn = shared_->turns.Begin();
+  if (forks_ != Forks()) BeginAnew();
   try {
     for (int i = 0; i < inputs_; ++i) InOwnMemory(i, inputs[i]);
     Bind(state);

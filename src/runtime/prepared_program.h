@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "runtime/positions.h"
 #include "runtime/straight_program.h"
+#include "runtime/turns.h"
 
 namespace uir::runtime {
 
@@ -32,8 +32,8 @@ class GrowingMemory {
 };
 
 /*! \brief What programs share whose calls take turns. */
-struct Turns {
-  std::mutex mutex;
+struct CallsInTurn {
+  Turns turns;
   GrowingMemory scratch;
 };
 
@@ -47,7 +47,7 @@ class PreparedProgram {
   /*! \param arguments Types of the inputs, then of the state's tensors.
    *  \param inputs How many of them are inputs. */
   PreparedProgram(StraightProgram program, std::vector<TensorType> arguments, int inputs, Positions positions,
-                  std::shared_ptr<Turns> turns);
+                  std::shared_ptr<CallsInTurn> shared);
 
   /*! \brief One call.
    *  \param outputs Tensors for the results, as many; null: they are made.
@@ -72,6 +72,8 @@ class PreparedProgram {
   };
 
   void Prepare(StraightProgram program);
+  /*! What a call of the process that this one was forked from may have left half done. */
+  void BeginAnew();
   void Bind(const BoundState& state);
   void BindScratch();
   const DLTensor* InOwnMemory(int input, const DLTensor* given);
@@ -80,7 +82,7 @@ class PreparedProgram {
   std::vector<TensorType> arguments_;
   int inputs_;
   Positions positions_;
-  std::shared_ptr<Turns> turns_;
+  std::shared_ptr<CallsInTurn> shared_;
   std::vector<TensorType> results_;
   bool returns_tuple_ = false;
   int64_t scratch_bytes_ = 0;
@@ -92,6 +94,7 @@ class PreparedProgram {
   std::vector<Call> calls_;
   std::vector<Patch> of_inputs_, of_state_, of_results_, of_scratch_;
   /*! What the addresses are now. */
+  uint64_t forks_ = Forks();
   const char* scratch_ = nullptr;
   std::vector<void*> state_;
   /*! The arguments of a call as the functions see them. */

@@ -50,9 +50,9 @@ ffi::Function Runner(std::shared_ptr<PreparedProgram> program, std::shared_ptr<B
 
 /*! (shapes, types, how many are inputs, sizes or None, rows of positions as JSON)
  *  -> why not, or a function (tensors of the state) -> [run, run into given outputs] */
-ffi::Any Prepared(const VMExecutable& code, const std::shared_ptr<Turns>& turns, const ffi::Array<ffi::Shape>& shapes,
-                  const ffi::Array<ffi::String>& types, int64_t inputs, const ffi::Optional<ffi::Shape>& sizes,
-                  const ffi::String& rows) {
+ffi::Any Prepared(const VMExecutable& code, const std::shared_ptr<CallsInTurn>& shared,
+                  const ffi::Array<ffi::Shape>& shapes, const ffi::Array<ffi::String>& types, int64_t inputs,
+                  const ffi::Optional<ffi::Shape>& sizes, const ffi::String& rows) {
   std::vector<TensorType> arguments;
   for (size_t i = 0; i < shapes.size(); ++i) arguments.push_back({shapes[i], ffi::StringToDLDataType(types[i])});
   for (const TensorType& each : arguments) {
@@ -65,7 +65,7 @@ ffi::Any Prepared(const VMExecutable& code, const std::shared_ptr<Turns>& turns,
   std::optional<StraightProgram> program = ReadProgram(code, arguments, numbers, &why);
   if (!program) return ffi::String(why);
   auto prepared = std::make_shared<PreparedProgram>(*std::move(program), std::move(arguments), static_cast<int>(inputs),
-                                                    std::move(positions), turns);
+                                                    std::move(positions), shared);
   return ffi::Function::FromTyped([prepared](ffi::Array<ffi::Tensor> tensors) {
     auto state = std::make_shared<BoundState>();
     state->tensors.assign(tensors.begin(), tensors.end());
@@ -79,10 +79,10 @@ ffi::Function Programs(const ffi::Module& module) {
     TVM_FFI_THROW(ValueError) << "uir.runtime.programs got a module of kind " << std::string(module->kind())
                               << ".\n  need:   relax.VMExecutable";
   }
-  auto turns = std::make_shared<Turns>();
-  return ffi::Function::FromTyped([module, turns](ffi::Array<ffi::Shape> shapes, ffi::Array<ffi::String> types,
-                                                  int64_t inputs, ffi::Optional<ffi::Shape> sizes, ffi::String rows) {
-    return Prepared(*static_cast<const VMExecutable*>(module.get()), turns, shapes, types, inputs, sizes, rows);
+  auto shared = std::make_shared<CallsInTurn>();
+  return ffi::Function::FromTyped([module, shared](ffi::Array<ffi::Shape> shapes, ffi::Array<ffi::String> types,
+                                                   int64_t inputs, ffi::Optional<ffi::Shape> sizes, ffi::String rows) {
+    return Prepared(*static_cast<const VMExecutable*>(module.get()), shared, shapes, types, inputs, sizes, rows);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/result_memory.h"
 
+#include <pthread.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
@@ -59,6 +60,9 @@ class Blocks {
     for (void* each : dropped) std::free(each);
   }
 
+  void Hold() { mutex_.lock(); }
+  void Release() { mutex_.unlock(); }
+
   size_t kept() {
     std::lock_guard<std::mutex> lock(mutex_);
     return kept_;
@@ -73,6 +77,9 @@ class Blocks {
 Blocks& AllBlocks() {
   // never destroyed: results may outlive everything
   static auto* blocks = new Blocks();
+  // a fork waits until no thread is at them, since the child has none that would go on
+  static const int once = pthread_atfork([] { blocks->Hold(); }, [] { blocks->Release(); }, [] { blocks->Release(); });
+  static_cast<void>(once);
   return *blocks;
 }
 

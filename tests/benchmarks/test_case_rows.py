@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 
-def a_row(case: str, wrong: tuple[str, ...] = (), failed: dict[str, str] | None = None, **times: float) -> Any:
+def a_row(
+    case: str, wrong: tuple[str, ...] = (), failed: dict[str, str] | None = None, **times: float
+) -> Any:
     """A row with seconds by peer."""
     seconds = {name.replace("_", "-"): value for name, value in times.items()}
     errors = {name: 1.0 if name in wrong else 0.0 for name in seconds}
@@ -44,7 +46,11 @@ def test_later_files_replace_rows(case_rows: Any, tmp_path: pathlib.Path) -> Non
     rows_of(case_rows, a_row("a", torch=1.0), a_row("b", torch=1.0)).write(tmp_path / "one")
     rows_of(case_rows, a_row("b", torch=3.0), a_row("c", torch=4.0)).write(tmp_path / "two")
     found = case_rows.read_all([tmp_path / "one", tmp_path / "two"])
-    assert {name: row["seconds"]["torch"] for name, row in found.rows.items()} == {"a": 1.0, "b": 3.0, "c": 4.0}
+    assert {name: row["seconds"]["torch"] for name, row in found.rows.items()} == {
+        "a": 1.0,
+        "b": 3.0,
+        "c": 4.0,
+    }
 
 
 @pytest.mark.parametrize("other", [{"cpu": "haswell"}, {"threads": 4}])
@@ -67,7 +73,10 @@ def test_the_ratio_is_of_what_is_right(case_rows: Any) -> None:
     assert case_rows.ratio(row) == 1.5
     assert case_rows.of_limit(row) == pytest.approx(1.25)
     assert case_rows.ratio(row | {"wrong": ["uir-cpu"]}) is None
-    assert case_rows.ratio(a_row("a", uir_cpu=1.0)) is None and case_rows.of_limit(a_row("a", uir_cpu=1.0)) is None
+    assert (
+        case_rows.ratio(a_row("a", uir_cpu=1.0)) is None
+        and case_rows.of_limit(a_row("a", uir_cpu=1.0)) is None
+    )
 
 
 def test_every_peer_that_is_asked_for_is_no_competitor(case_rows: Any, cpu: Any) -> None:

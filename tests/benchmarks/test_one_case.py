@@ -17,7 +17,9 @@ from .peers_that_fail import RIGHT, prepared
 PATIENCE = 2.0
 
 
-def row(turns: Any, one_case: Any, *names: str, ready: float = 60.0, answer: float = PATIENCE) -> dict[str, Any]:
+def row(
+    turns: Any, one_case: Any, *names: str, ready: float = 60.0, answer: float = PATIENCE
+) -> dict[str, Any]:
     """What is found of peers."""
     peers = {
         name: turns.Peer("a case", name, 1, prepare=prepared, ready=ready, answer=answer) for name in names

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -112,6 +115,19 @@ def test_steps_that_wait_for_each_other_need_no_second_thread() -> None:
     assert not wrong
 
 
+def _in_a_process(program: str, folder: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    """With three threads."""
+    file = folder / "program.py"
+    file.write_text(textwrap.dedent(program))
+    return subprocess.run(
+        [sys.executable, str(file)],
+        env={**os.environ, "UIR_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 def test_a_forked_process_has_threads_of_its_own() -> None:
     code = """
         import os
@@ -136,6 +152,59 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     """
     environment = {**os.environ, "UIR_NUM_THREADS": "3"}
     done = subprocess.run(program(code), env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "both", done.stderr
+
+
+def test_a_process_forked_amid_a_call_of_another_thread(tmp_path: pathlib.Path) -> None:
+    """What that thread holds, nobody gives back in the child: a call there does not wait for it."""
+    program = """
+        import os, signal, threading
+        import numpy as np, tvm_ffi, uir_tvm
+        from tvm.script import ir as I, relax as R, tirx as T
+
+        here, within, goes_on = os.getpid(), threading.Event(), threading.Event()
+
+        @tvm_ffi.register_global_func("uir.test.pool.wait")
+        def wait():
+            if os.getpid() == here:
+                within.set()
+                goes_on.wait()
+
+        @I.ir_module
+        class Waits:
+            @T.prim_func
+            def double(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")) -> None:
+                T.evaluate(T.call_packed("uir.test.pool.wait"))
+                for i in range(8):
+                    y[i] = x[i] * T.float32(2)
+
+            @R.function
+            def main(x: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+                cls = Waits
+                with R.dataflow():
+                    y = R.call_tir(cls.double, (x,), out_ty=R.Tensor((8,), "float32"))
+                    R.output(y)
+                return y
+
+        goes_on.set()
+        exe, x = uir_tvm.compile(Waits), np.arange(8, dtype="float32")
+        exe(x)
+        assert within.is_set() and exe.direct is not None
+        goes_on.clear(), within.clear()
+        amid = threading.Thread(target=exe, args=(x,))
+        amid.start()
+        within.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if all((exe(x) == 2 * x).all() for _ in range(3)) else 3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        goes_on.set()
+        amid.join()
+        assert (exe(x) == 2 * x).all()
+        print("both")
+    """
+    done = _in_a_process(program, tmp_path)
     assert done.stdout.strip() == "both", done.stderr
 
 

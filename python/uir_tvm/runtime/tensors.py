@@ -65,6 +65,16 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
             raise fault
 
 
+def _form(value: Any) -> str:
+    """What a torch tensor is that has no memory of its elements one beside the other; empty for others."""
+    if not is_torch(value) or not hasattr(value, "layout"):
+        return ""
+    if value.is_nested:
+        return "nested"
+    layout = str(value.layout).removeprefix("torch.")
+    return "meta" if value.device.type == "meta" else "" if layout == "strided" else layout
+
+
 def tensor_fault(value: Any, spec: TensorSpec, what: str) -> ShapeError | None:
     """Why a value is not a tensor of this shape and dtype; None where it is.
 
@@ -75,6 +85,13 @@ def tensor_fault(value: Any, spec: TensorSpec, what: str) -> ShapeError | None:
     what : str
         The value's name, with which the error begins.
     """
+    form = _form(value)
+    if form:
+        return ShapeError(
+            f"{what} is a {form} tensor.",
+            need=f"a dense tensor {spec} that has data",
+            remedy="make one of it: to_dense(), to_padded_tensor(), or the values themselves",
+        )
     shape = getattr(value, "shape", None)
     if shape is None:
         return ShapeError(
