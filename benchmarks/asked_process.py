@@ -29,7 +29,7 @@ class NoAnswer(Exception):
 
 
 class AskedProcess:
-    """A process of its own, which sleeps while it is not asked.
+    """A process of its own, which stands still while it is not asked.
 
     Parameters
     ----------
@@ -47,24 +47,43 @@ class AskedProcess:
         theirs.close()
 
     def first(self, seconds: float) -> Any:
-        """What it says first, within seconds since it was started.
+        """What it says first, within seconds since it was started; then it is stopped until it is asked.
 
         Raises
         ------
         NoAnswer
         """
-        return self._hear(seconds, max(0.0, self._started + seconds - time.monotonic()))
+        said = self._hear(seconds, max(0.0, self._started + seconds - time.monotonic()))
+        self._signal(signal.SIGSTOP)
+        return said
 
     def ask(self, seconds: float, what: str, *given: Any) -> Any:
         """What it answers within some seconds; it is ended where it does not.
 
+        Afterwards it is stopped until it is asked again: threads of a pool look for work, some for long, and
+        would take processors from whoever is asked next.
+
         Raises
         ------
         NoAnswer
         """
+        self._signal(signal.SIGCONT)
         with contextlib.suppress(OSError):  # it has ended; what is heard says how
             self._link.send((what, *given))
-        return self._hear(seconds, seconds)
+        said = self._hear(seconds, seconds)
+        self._signal(signal.SIGSTOP)
+        return said
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Tell it and what it has started; only it, where it has no group yet."""
+        assert self._process.pid is not None
+        if self._process.exitcode is not None:
+            return
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
 
     def _hear(self, limit: float, seconds: float) -> Any:
         try:
@@ -90,12 +109,9 @@ class AskedProcess:
 
     def stop(self) -> None:
         """End it, and what it has started."""
-        assert self._process.pid is not None
         for each in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self._process.pid, each)
-            except ProcessLookupError:  # it has ended, or has no group yet
-                self._process.kill()
+            self._signal(each)
+            self._signal(signal.SIGCONT)
             self._process.join(GRACE)
             if self._process.exitcode is not None:
                 break

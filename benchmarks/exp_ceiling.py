@@ -10,6 +10,7 @@ and an exponential is as short as float32 allows (arguments are at most zero, re
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import pathlib
 from collections.abc import Callable, Sequence
@@ -78,6 +79,7 @@ def hand_written(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Cal
     return call
 
 
+@functools.cache
 def library(*flags: str) -> ctypes.CDLL:
     """The loops, for this CPU."""
     return compiled(SOURCE.read_text(), "exp", *(flags or ("-march=native",)), "-fopenmp")

@@ -2,7 +2,7 @@
 """Interleaved timing: every peer has a process of its own, and they take turns.
 
 In one process the spinning thread pools of the peers keep each other from the cores, and the figures
-are those of the fight.  Here a peer's process sleeps while it is not its turn; a turn is one call to
+are those of the fight.  Here a peer's process is stopped while it is not its turn; a turn is one call to
 wake the pool, then timed calls for a fraction of a second.  A peer that raises, whose process ends, or
 that does not answer in time has failed: its reason is kept, and the others go on.
 """

@@ -22,7 +22,7 @@ def row(
 ) -> dict[str, Any]:
     """What is found of peers."""
     peers = {
-        name: turns.Peer("a case", name, 1, prepare=prepared, ready=ready, answer=answer) for name in names
+        name: turns.Peer("a case", name, 1, prepare=prepared, ready=ready, answer=PATIENCE) for name in names
     }
     try:
         return dict(one_case.measured("a case", peers, [RIGHT], 0.0))
@@ -64,6 +64,29 @@ def test_no_answer_is_waited_for_without_end(turns: Any, one_case: Any, monkeypa
     assert not _running(group)
 
 
+def test_who_is_not_asked_stands_still(turns: Any) -> None:
+    """A pool that looks for work would take processors from the peer whose turn it is."""
+    peer = turns.Peer("a case", "well", 1, prepare=prepared)
+    peer.wait()
+    pid = peer._process._process.pid
+    for _ in range(2):
+        assert _state(pid) == "T"
+        peer.turn()
+    assert peer.times == [0.001, 0.002, 0.003] * 2
+    peer.stop()
+    assert not _running(pid)
+
+
+def _state(pid: int) -> str:
+    """The state of a process, once a signal that stops it has come there."""
+    end = time.monotonic() + 5.0
+    while True:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "T" or time.monotonic() > end:
+            return state
+        time.sleep(0.001)
+
+
 def _running(group: int) -> list[str]:
     """Processes of a group that are no zombies."""
     found = []
@@ -92,8 +115,9 @@ def test_wrong_results_are_no_failure(turns: Any, one_case: Any) -> None:
     assert set(found["seconds"]) == {"wrong", "well"} and not found["failed"]
 
 
-def test_a_process_ends_with_who_asks(tmp_path: pathlib.Path) -> None:
-    """Also where that was ended by force, and what it does never ends."""
+@pytest.mark.parametrize("does", ["hangs at start", "well"])
+def test_a_process_ends_with_who_asks(tmp_path: pathlib.Path, does: str) -> None:
+    """Also where that was ended by force, and what it does never ends, or it stands still."""
     import subprocess
     import sys
 
@@ -106,7 +130,8 @@ def test_a_process_ends_with_who_asks(tmp_path: pathlib.Path) -> None:
         "from tests.benchmarks.peers_that_fail import prepared\n"
         "from turns import Peer\n"
         "if __name__ == '__main__':\n"
-        "    peer = Peer('a case', 'hangs at start', 1, prepare=prepared)\n"
+        f"    peer = Peer('a case', {does!r}, 1, prepare=prepared)\n"
+        f"    {'peer.wait()' if does == 'well' else ''}\n"
         "    print(peer._process._process.pid, flush=True)\n"
         "    time.sleep(1000)\n"
     )
