@@ -9,6 +9,8 @@ from tvm_ffi.structural import structural_hash
 #: Annotation of a block that stores where data says: its iterations may run in any order, as two of them that
 #: store to one place may leave either's value there.
 SCATTERS = "uir.scatters"
+#: Attribute of a function for the host: as far as LLVM need optimise it (the levels of its ``-O``).
+LLVM_LEVEL = "uir.llvm_level"
 
 
 def bare(func: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -18,7 +18,7 @@ from .errors import UirError, UnsupportedOperatorError, last_line
 from .kernel_graph.nodes import KernelGraph
 from .options import CompileOptions
 from .runtime.executable_state import is_zeros
-from .runtime.model_info import KernelInfo
+from .runtime.model_info import KernelInfo, StepRows
 from .runtime.stage_texts import StageTexts
 from .stages import Variant
 from .state_spec import StateSpec
@@ -93,7 +93,7 @@ def info_of(record: pipeline.KernelRecord) -> KernelInfo:
         {stage.name: partial(_text, stage, made) for stage, made in products if made is not None}
     )
     seconds = dict(record.seconds)
-    steps = [step.to_json() for step in record.steps]
+    steps = StepRows(lambda: [step.to_json() for step in record.steps])
     name, why = record.name, record.fallback
     attempts = [attempt.to_json() for attempt in record.attempts]
     phases, code = record.num_phases, _code_of(record)

@@ -13,6 +13,7 @@ import uir_tvm
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from uir_tvm.argument_checks import called_by_a_program
+from uir_tvm.function_attributes import LLVM_LEVEL
 from uir_tvm.target import code_parts
 
 HOST = {"kind": "llvm", "mcpu": str(tvm.target.codegen.llvm_get_system_cpu())}
@@ -146,3 +147,67 @@ def test_errors_come_out() -> None:
 
     with called_by_a_program(), pytest.raises(ValueError, match="functions"):
         code_parts._built(Apart, None, fails)
+
+
+def _of_levels(**levels: int) -> tvm.IRModule:
+    return tvm.IRModule(
+        {
+            variable: function.with_attr(LLVM_LEVEL, levels[variable.name_hint])
+            if variable.name_hint in levels
+            else function
+            for variable, function in Apart.functions_items()
+        }
+    )
+
+
+def _asked(mod: tvm.IRModule, target: tvm.target.Target) -> dict[str, int]:
+    """The level at which each function is compiled."""
+    found: dict[str, int] = {}
+
+    def compiled(part: tvm.IRModule, at: tvm.target.Target) -> tvm.runtime.Module:
+        level = int(at.attrs.get("opt-level", 3))
+        found.update({variable.name_hint: level for variable in part.get_global_vars()})
+        return tvm.IRModule({})
+
+    with called_by_a_program():
+        code_parts._built(mod, target, compiled)
+    return found
+
+
+def test_a_level_is_its_functions_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks for little is compiled apart from what asks for all, where both are worth a module."""
+    target = tvm.target.Target(HOST)
+    monkeypatch.setattr(tvm.IRModule, "import_module", lambda self, other: None, raising=False)
+    assert _asked(Apart, target) == {"one": 3, "two": 3, "many": 3}
+    assert _asked(_of_levels(one=1, two=1, many=1), target) == {"one": 1, "two": 1, "many": 1}
+    assert _asked(_of_levels(one=1, two=2), target) == {"one": 1, "two": 2, "many": 3}
+    monkeypatch.setattr(code_parts, "WORTH", 1 << 20)
+    assert _asked(_of_levels(one=1, two=2), target) == {"one": 3, "two": 3, "many": 3}
+    assert _asked(_of_levels(one=1, two=2, many=1), target) == {"one": 2, "two": 2, "many": 2}
+    chosen = tvm.target.Target({**HOST, "opt-level": 2})
+    assert set(_asked(_of_levels(one=1, two=1, many=1), chosen).values()) == {2}
+
+
+def test_kernels_without_products_ask_for_little() -> None:
+    """Softmax does; attention, whose products LLVM arranges, does not."""
+
+    class Attention(torch.nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            """float32 (1, 2, 8, 16) each -> the same."""
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    def levels(module: torch.nn.Module, *inputs: torch.Tensor) -> set[int]:
+        found: list[int] = []
+
+        def noted(target: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
+            found.append(max(code_parts._level(function) for function in mod.functions.values()))
+            return target
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(code_parts, "_at_level", noted)
+            program = torch.export.export(module.eval(), inputs)
+            uir_tvm.compile(program, options=uir_tvm.CompileOptions(kernel_cache="off"))
+        return set(found)
+
+    assert levels(torch.nn.Softmax(-1), torch.randn(4, 8)) == {1}
+    assert levels(Attention(), *(torch.randn(1, 2, 8, 16) for _ in range(3))) == {3}

@@ -153,7 +153,7 @@ def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _in_words(kernel: KernelInfo) -> dict[str, Any]:
-    return {**attrs.asdict(kernel), "texts": dict(kernel.texts)}
+    return {**attrs.asdict(kernel), "texts": dict(kernel.texts), "passes": list(kernel.passes)}
 
 
 def _device(target: tvm.target.Target) -> dict[str, str]:

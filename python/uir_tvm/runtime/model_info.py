@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, overload
 
 import attrs
 
@@ -12,8 +13,47 @@ from ..state_spec import StateSpec
 from .tensors import TensorSpec
 
 
+class StepRows(Sequence[Mapping[str, Any]]):
+    """Rows that are made when the first of them is read: the figures of a graph take as long as a pass.
+
+    Parameters
+    ----------
+    make : callable
+        Makes all of them.
+    """
+
+    def __init__(self, make: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _rows(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(self._make())
+
+    @overload
+    def __getitem__(self, at: int) -> Mapping[str, Any]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Mapping[str, Any]]: ...
+
+    def __getitem__(self, at: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        return self._rows[at]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._rows == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+
 def _mappings(given: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return tuple(given)
+
+
+def _steps(given: Iterable[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    return given if isinstance(given, StepRows) else tuple(given)
 
 
 @attrs.frozen
@@ -31,7 +71,7 @@ class KernelInfo:
     #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
     phases: int = 1
     #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
-    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
+    passes: Sequence[Mapping[str, Any]] = attrs.field(default=(), converter=_steps)
     #: Of a kernel in source text: its launches, what the printer decided, what the compiler says (registers).
     code: Mapping[str, Any] = attrs.field(factory=dict)
     #: Every candidate that was tried: the fields of `uir_tvm.refusal.Attempt`.

@@ -3,7 +3,8 @@
 
 TVM gives LLVM all functions for the host as one module, which one thread compiles, and once more one when a
 function is first asked for.  The kernels of a model do not call each other: they are compiled side by side,
-and the modules imported by the first of them, where TVM finds them by name.
+and the modules imported by the first of them, where TVM finds them by name.  A module is optimised as far as
+its functions ask for (`LLVM_LEVEL`): vectors and the order of loops are chosen before LLVM sees them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tvm_ffi.structural import WalkResult, structural_walk
 
 from .. import environment
 from ..argument_checks import is_called_by_a_program
+from ..function_attributes import LLVM_LEVEL
 
 #: What TVM makes machine code by, and the kind of the modules.
 BUILD, LLVM = "target.build.llvm", "llvm"
@@ -30,17 +32,20 @@ PREFIX = "__tvm_ffi_"
 ASKING = "tirx.tvm_call_"
 #: Calls and stores of a part that is worth a module of its own: what every module has takes some 6 ms.
 WORTH = 300
+#: The level of LLVM's optimisation of what asks for none, and TVM's name of it.
+FULL, OPTION = 3, "opt-level"
 
 _registered = False
 
 
 @attrs.frozen
 class _Function:
-    """A function for the host, and how much there is of it."""
+    """A function for the host, how much there is of it, and how far it is optimised."""
 
     variable: tvm.ir.GlobalVar
     function: tirx.PrimFunc
     weight: int
+    level: int
 
 
 def register() -> None:
@@ -73,14 +78,16 @@ def make_ready(library: tvm_ffi.Module) -> None:
 def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., Any]) -> tvm_ffi.Module:
     """The code of a module for the host, by TVM's own function."""
     context = PassContext.current()
-    parts = [] if context.instruments or not is_called_by_a_program() else _divided(mod)
-    if len(parts) < 2:
+    if not is_called_by_a_program():
         return stock(mod, target)
+    parts = [] if context.instruments else _divided(mod)
+    if len(parts) < 2:
+        return stock(mod, _at_level(target, mod))
 
     def compiled(part: tvm.IRModule) -> tvm_ffi.Module:
         # what is current is so in a thread
         with PassContext(opt_level=context.opt_level, config=dict(context.config)):
-            return stock(part, target)
+            return stock(part, _at_level(target, part))
 
     first, *others = _together(compiled, parts)
     for other in others:
@@ -89,24 +96,51 @@ def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., An
 
 
 def _together(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    with ThreadPoolExecutor(len(values)) as pool:
+    with ThreadPoolExecutor(min(len(values), environment.num_threads())) as pool:
         return list(pool.map(function, values))
 
 
+def _at_level(target: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
+    """The target at which LLVM optimises a module as far as one of its functions asks for."""
+    level = max((_level(function) for function in mod.functions.values()), default=FULL)
+    # a level that the target names is the user's
+    if level == FULL or OPTION in target.attrs:
+        return target
+    return tvm.target.Target({**dict(target.export()), OPTION: level})
+
+
+def _level(function: Any) -> int:
+    return int((function.attrs or {}).get(LLVM_LEVEL, FULL))
+
+
 def _divided(mod: tvm.IRModule) -> list[tvm.IRModule]:
-    """A module in parts of like size, as many as there are threads at most; none where it is one."""
-    most = min(environment.num_threads(), len(mod.functions))
-    if most < 2 or mod.attrs:
+    """A module in parts of like size, of each level as many as threads at most; none where it is one.
+
+    What is too little for a module of its own is optimised further than it asks for, with others.
+    """
+    if mod.attrs:
         return []
     functions = []
     for variable, function in mod.functions_items():
         weight = _weight(function)
         if weight is None:
             return []
-        functions.append(_Function(variable, function, weight))
-    count = min(most, sum(each.weight for each in functions) // WORTH)
-    if count < 2:
-        return []
+        functions.append(_Function(variable, function, weight, _level(function)))
+    parts: list[tvm.IRModule] = []
+    left: list[_Function] = []
+    levels = sorted({each.level for each in functions})
+    for level in levels:
+        left += [each for each in functions if each.level == level]
+        if level == levels[-1] or sum(each.weight for each in left) >= WORTH:
+            parts += _alike(left)
+            left = []
+    return parts if len(parts) > 1 else []
+
+
+def _alike(functions: list[_Function]) -> list[tvm.IRModule]:
+    """Functions in modules of like size, as many as there are threads, or as are worth it."""
+    most = min(environment.num_threads(), len(functions))
+    count = max(1, min(most, sum(each.weight for each in functions) // WORTH))
     # the heaviest first, each to the part that has least; in what order functions come says nothing then
     parts: list[list[_Function]] = [[] for _ in range(count)]
     for each in sorted(functions, key=lambda f: (-f.weight, str(f.variable.name_hint))):

@@ -13,6 +13,7 @@ from tvm import tirx
 from tvm.ir import Expr, StringImm
 
 from ...errors import SEPARATOR, CodegenError
+from ...function_attributes import LLVM_LEVEL
 from ...igraph.affine import Affine, affine, var
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
@@ -41,6 +42,10 @@ from .processors import has_avx512
 from .read_through import read_through
 from .stream import Streams, fence
 from .values import OperandValues
+
+#: As far as LLVM optimises a kernel without products: their loops are vectors already, and what it does more
+#: changes no time (docs/targets/cpu.md).
+LIGHT = 1
 
 
 @attrs.define
@@ -135,7 +140,9 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     for part in parts:
         _units(code, part, kernel, text)
     body = text.attach(code.statement())
-    return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
+    made = tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
+    products = any(nest.actions[0].kind == OPAQUE for part in parts for nest in part.nests)
+    return made if products else made.with_attr(LLVM_LEVEL, LIGHT)
 
 
 def _units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> None:
