@@ -3,17 +3,20 @@
 """CPU time of compiling: with fixed and with open sizes, the second time, and of models that grow.
 
     python benchmarks/compile_time.py   MiniLM, and a network of 300, 1000 and 3000 operators
-    python benchmarks/compile_time.py --only gpt2 vit --operators
+    python benchmarks/compile_time.py --only gpt2 vit --operators --json out.json
 
 A figure is the CPU time of a process (`time.process_time`) until the first call has returned, what PyTorch
 exports aside; each is the median of `--repeat` fresh processes. "again" is a second compilation in the same
-process, "kept" the first one of a process that finds kernels on disk. Of growing networks the exponent says
-how the time grows from one number of operators to the next: 1 is in proportion.
+process, "kept" the first one of a process that finds kernels on disk. "a kernel" is what a distinct one takes
+where nothing is kept and another model was compiled before: its stages, TVM's passes and LLVM, until its code
+is ready, without what reads the model and maps it to kernels. Of growing networks the exponent says how the
+time grows from one number of operators to the next: 1 is in proportion.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import multiprocessing
 import os
@@ -23,6 +26,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -83,16 +87,57 @@ def _seconds(name: str, kind: str, cache: str, times: int, link: Any) -> None:
     link.send(found)
 
 
-def measured(name: str, kind: str, cache: str = "off", times: int = 1) -> list[tuple[float, float]]:
-    """CPU seconds in a fresh process: of each time the export, and the compilation with the first call."""
+def _of_kernels(name: str, link: Any) -> None:
+    """In a process of its own: how many distinct kernels a model has, and the CPU seconds that they take."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    import uir_tvm
+    from uir_tvm import api
+
+    taken, build = [], api.build_library
+
+    def timed(*args: Any) -> Any:
+        start = time.process_time()
+        made = build(*args)
+        taken.append(time.process_time() - start)
+        return made
+
+    api.build_library = timed
+    for module, inputs in ((torch.nn.Softmax(-1), (torch.randn(64, 48),)), _model(name)[:2]):
+        program = torch.export.export(module.eval(), inputs)
+        made = uir_tvm.compile(program, options=uir_tvm.CompileOptions(kernel_cache="off"))
+        start = time.process_time()
+        made(*inputs)
+        called = time.process_time()
+        made(*inputs)
+        # the first call waits for machine code
+        taken.append(max(0.0, called - start - (time.process_time() - called)))
+    link.send((len(made.info.kernels), sum(taken[2:])))
+
+
+def _alone(function: Callable[..., None], *args: Any) -> Any:
+    """What a function sends from a fresh process."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_seconds, args=(name, kind, cache, times, theirs), daemon=True)
+    process = context.Process(target=function, args=(*args, theirs), daemon=True)
     process.start()
     theirs.close()
-    found: list[tuple[float, float]] = ours.recv()
+    found = ours.recv()
     process.join()
     return found
+
+
+def measured(name: str, kind: str, cache: str = "off", times: int = 1) -> list[tuple[float, float]]:
+    """CPU seconds in a fresh process: of each time the export, and the compilation with the first call."""
+    found: list[tuple[float, float]] = _alone(_seconds, name, kind, cache, times)
+    return found
+
+
+def of_kernels(name: str, repeat: int) -> dict[str, float]:
+    """Distinct kernels of a model with fixed sizes, and the median of the CPU seconds that each takes."""
+    runs: list[tuple[int, float]] = [_alone(_of_kernels, name) for _ in range(repeat)]
+    count = runs[0][0]
+    return {"kernels": count, "a kernel": statistics.median(taken for _, taken in runs) / max(count, 1)}
 
 
 def _median(name: str, kind: str, repeat: int) -> dict[str, float]:
@@ -115,19 +160,26 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(dynamic_models.CASES), default=["minilm"])
     parser.add_argument("--operators", nargs="*", type=int, default=[300, 1000, 3000])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--sizes", nargs="*", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
     given = parser.parse_args()
     console = Console(soft_wrap=True)
+    told: dict[str, list[dict[str, Any]]] = {"models": [], "operators": []}
     if given.only:
-        table = Table("model", "sizes", "export s", "first s", "again s", "kept s", "of fixed")
+        columns = ("export", "first", "again", "kept")
+        table = Table("model", "sizes", *(f"{each} s" for each in columns), "again", "kernels", "a kernel s")
         for name in given.only:
-            rows = {kind: _median(name, kind, given.repeat) for kind in KINDS}
-            for kind, row in rows.items():
-                figures = [f"{row[key]:.2f}" for key in ("export", "first", "again", "kept")]
-                table.add_row(name, kind, *figures, f"{row['first'] / rows['fixed']['first']:.2f}")
+            for kind in given.sizes:
+                row = _median(name, kind, given.repeat)
+                row |= of_kernels(name, given.repeat) if kind == "fixed" else {}
+                own = [str(row["kernels"]), f"{row['a kernel']:.3f}"] if "kernels" in row else ["", ""]
+                share = f"{row['again'] / row['first']:.0%}"
+                table.add_row(name, kind, *(f"{row[key]:.2f}" for key in columns), share, *own)
+                told["models"].append({"model": name, "sizes": kind, **row})
         console.print(table)
     if given.operators:
         table = Table("operators", "sizes", "export s", "compile s", "exponent")
-        for kind in KINDS:
+        for kind in given.sizes:
             before = None
             for count in given.operators:
                 runs = [measured(str(count), kind)[0] for _ in range(given.repeat)]
@@ -135,7 +187,12 @@ def main() -> None:
                 grown = "" if before is None else math.log(taken / before[1]) / math.log(count / before[0])
                 table.add_row(str(count), kind, f"{export:.2f}", f"{taken:.2f}", grown and f"{grown:.2f}")
                 before = count, taken
+                told["operators"].append(
+                    {"operators": count, "sizes": kind, "export": export, "compile": taken}
+                )
         console.print(table)
+    if given.json:
+        given.json.write_text(json.dumps(told, indent=1))
 
 
 if __name__ == "__main__":
