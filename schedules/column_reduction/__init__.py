@@ -19,6 +19,7 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import (
     BlockInfo,
+    dtype_bytes,
     leaf_blocks,
     loop_extent,
     own_loops,
@@ -73,9 +74,8 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
     rows = math.prod(root.spatial[:outer])
     width = math.prod(root.spatial[outer:])
     groups = groups_for(hw, blocks)
-    columns = _columns(
-        hw, width, max(1, max(elements, space_of(hw).row_values) // kept), rows // kept, groups
-    )
+    limit = max(1, max(elements, space_of(hw).row_values) // kept, _tall_columns(hw, blocks, kept))
+    columns = _columns(hw, width, limit, rows // kept, groups)
     sharing = kept == 1 and len(space_of(hw).sets) > 1
     timed = sharing and not space_of(hw).row_values
     forms = (OWN_COLUMNS, *([SHARED_IF_FASTER] if sharing else []), *([SHARED_COLUMNS] if timed else []))
@@ -165,6 +165,12 @@ def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups
     while tile > space.least_columns and row_tiles * math.ceil(columns / tile) < wanted:
         tile = column_tile(hw, columns, max(space.least_columns, tile // 2))
     return tile
+
+
+def _tall_columns(hw: HardwareModel, blocks: list[BlockInfo], kept: int) -> int:
+    """Columns of a tile at least, by the rows that it keeps: less than a line would take a vector apart."""
+    widest = max(dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes))
+    return min(space_of(hw).tall_columns, int(hw.reg_bytes) // (widest * kept)) if kept > 1 else 1
 
 
 def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> tuple[int, int]:

@@ -37,6 +37,9 @@ class TileSpace:
         Bytes that an element takes at least while it is computed with.
     least_columns : int
         Columns that a tile of a column reduction keeps at least: whole lines, several vectors.
+    tall_columns : int
+        Columns that a tile keeps at least where it has each of them whole, as a softmax along another axis than
+        the last does: as many as memory brings together, if a unit's memory holds them.
     least_tile : int
         Elements of one wide access of a unit: no tile is cut smaller to keep units busy, and where an operand
         is the same for all rows a tile has no more columns, but many rows.  0: neither matters.
@@ -91,6 +94,7 @@ class TileSpace:
     spread_rows: bool = False
     work_bytes: int = 0
     bands: bool = False
+    tall_columns: int = 1
     vectors: tuple[float, ...] = ()
 
 

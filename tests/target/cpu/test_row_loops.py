@@ -12,6 +12,7 @@ import tvm
 from tvm import tirx
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.igraph.parser import parse_igraph
+from uir_tvm.target.cpu import row_loops as row_loops_module
 from uir_tvm.target.cpu.lower import lower
 
 from .support import HOST, llvm_target
@@ -113,10 +114,17 @@ def test_what_makes_one_number_a_row_joins_the_pass_before() -> None:
     assert (row_loops(func), len(held(func))) == (2, 3)
 
 
-def test_rows_of_known_length_and_rows_beyond_the_first_cache_go_one_by_one() -> None:
-    """There a row is a straight line, or each pass would find its rows in a cache further away."""
+def test_short_rows_of_known_length_have_passes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer ones are a straight line that keeps a processor busy, one row after another."""
+    assert row_loops(kernel(SOFTMAX, open_rows=False)) == 3
+    monkeypatch.setattr(row_loops_module, "SHORT_ROW", LONGEST - 1)
     assert row_loops(kernel(SOFTMAX, open_rows=False)) == 1
-    assert row_loops(kernel(SOFTMAX, hw=with_first_cache(4 * ROWS * LONGEST))) == 1
+
+
+@pytest.mark.parametrize("open_rows", [True, False])
+def test_rows_beyond_the_first_cache_go_one_by_one(open_rows: bool) -> None:
+    """Each pass would find its rows in a cache further away."""
+    assert row_loops(kernel(SOFTMAX, open_rows, with_first_cache(4 * ROWS * LONGEST))) == 1
 
 
 @pytest.mark.parametrize("name", ["softmax", "spread"])

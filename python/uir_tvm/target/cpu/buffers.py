@@ -7,7 +7,7 @@ reads it from memory; if all that touches it stays within one row of one nest, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 from tvm import tirx
@@ -129,15 +129,20 @@ def scratch(code: Code, name: str, dtype: str, size: int) -> tirx.Buffer:
     return buffer
 
 
-def single_rows(nests: Sequence[RowNest], pointers: Mapping[str, IPointer]) -> dict[str, tuple[Affine, int]]:
-    """The reg pointers of which one row suffices: name -> (first offset, elements of a row)."""
+def single_rows(
+    nests: Sequence[RowNest], pointers: Mapping[str, IPointer], apart: Callable[[RowNest], bool]
+) -> dict[str, tuple[Affine, int]]:
+    """The reg pointers of which one row suffices: name -> (first offset, elements of a row).
+
+    None of nests that go ``apart``: over all rows, several times.
+    """
     users: dict[str, list[RowNest]] = {}
     for nest in nests:
         for name in {p for action in nest.actions for p in _touches(action)}:
             users.setdefault(name, []).append(nest)
     found = {}
     for name, where in users.items():
-        if pointers[name].level == "reg" and len(where) == 1 and where[0].rows > 1:
+        if pointers[name].level == "reg" and len(where) == 1 and where[0].rows > 1 and not apart(where[0]):
             row = _row_of(name, where[0])
             if row is not None:
                 found[name] = row

@@ -73,6 +73,8 @@ class GroupEmitter:
         self.kernel, self.values = nest.kernel, nest.values
         self.hoisted: dict[StridedAccess, Expr] = {}
         self.staged: dict[StridedAccess, Staged] = {}
+        #: whether the columns of a row are no loop
+        self.once = False
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -136,6 +138,7 @@ class GroupEmitter:
         count = code.bind_index(number)
         known = as_int(count)
         begin = code.bind_index(begin)
+        self.once = known is not None and known // step == 1
 
         def several(inner: Code, col: Expr) -> None:
             if known is None:
@@ -162,6 +165,10 @@ class GroupEmitter:
         left = known % step
         code.loop(at, index(left // lanes), lanes, one, "c")
         at, left = at + left // lanes * lanes, left % lanes
+        if left and known >= lanes and self._ends_again():
+            last = Point(self.row.number, at + left - lanes, lanes, again=lanes - left)
+            self.point(code, last, 0)
+            return
         while left:
             width = 1 << (left.bit_length() - 1)
             self.point(code, Point(self.row.number, at, width), None)
@@ -197,8 +204,14 @@ class GroupEmitter:
 
     def _repeats(self) -> bool:
         """Whether columns may be made twice, and are made faster so than under a mask."""
-        if not all(map(_is_brief, self.group.actions)):
-            return False
+        return all(map(_is_brief, self.group.actions)) and self._may_repeat()
+
+    def _ends_again(self) -> bool:
+        """Whether a row of known length may end with a whole vector, some of whose columns are made twice."""
+        return all(action.kind in (MAP, REDUCE_ROW) for action in self.group.actions) and self._may_repeat()
+
+    def _may_repeat(self) -> bool:
+        """Whether a column that is made twice is the same the second time, and no store bypasses caches."""
         streams, rows = self.nest.streams, self.row.nest.rows
         stored = [action for action in self.group.actions if self.values.stored(action)]
         if any(streams.active(action, rows, self.nest.lanes(self.group)) for action in stored):
@@ -262,7 +275,7 @@ class GroupEmitter:
                 continue
             value = self._evaluated(code, action, args, point)
             if action.kind == REDUCE_ROW:
-                self.reductions[id(action)].take(code, value, copy, point.first)
+                self.reductions[id(action)].take(code, value, copy, point, self.once)
             elif action.kind == COLLECT:
                 self.collected[id(action)].take(code, value, point.col, point.first)
             else:
@@ -271,7 +284,7 @@ class GroupEmitter:
                     self.row.values[id(action)] = value
                 if self.values.stored(action):
                     self._store(code, action, value, point)
-        if copy is not None and point.first is None:
+        if copy is not None and point.first is None and not point.again:
             self._fetch_ahead(code, point, copy)
 
     def _fetch_ahead(self, code: Code, point: Point, copy: int) -> None:

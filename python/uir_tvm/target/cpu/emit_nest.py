@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -20,7 +20,8 @@ from .emit_transpose import Staged, emit_blocks, has_masked_parts, staged_access
 from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
-from .row_loops import RowValues, passes
+from .row_blocks import RowBlocks
+from .row_loops import RowValues, is_short, passes
 from .stream import Streams, aligned, begins_anywhere, to_alignment
 from .tall_tiles import goes_on
 from .values import OperandValues, Origin, is_dear
@@ -117,15 +118,37 @@ class NestEmitter:
 
         memory, scope, held = self.kernel.memory, self.kernel.scope, RowValues(nest.rows)
         apart = passes(nest, self.values, memory, scope, self.kernel.first_cache)
+        count = distance(begin, end)
+        in_blocks = is_short(nest) and (as_int(begin), as_int(count)) == (0, nest.rows)
         for groups in apart:
+            wide = [group for group in groups if group.cols > 1] if in_blocks else groups
+            blocks = RowBlocks(nest.rows, RowBlocks.lanes_for(self.vector_bytes), code) if in_blocks else None
+            narrow = [group for group in groups if group not in wide]
 
-            def body(inner: Code, number: Expr, groups: list[ColumnGroup] = groups) -> None:
-                row = NestRow(nest, number, held.load(inner, number))
-                self._row(inner, row, groups, collected)
-                if groups is not apart[-1]:
-                    held.store(inner, code, number, row.values)
+            def over_rows(
+                groups: list[ColumnGroup],
+                blocks: RowBlocks | None,
+                made: Sequence[Action],
+                is_last: bool,
+            ) -> None:
+                def body(inner: Code, number: Expr) -> None:
+                    row = NestRow(nest, number, held.load(inner, number))
+                    for action in made:
+                        self._store_value(inner, row, action)
+                    self._row(inner, row, groups, collected, blocks)
+                    if not is_last:
+                        held.store(inner, code, number, row.values)
 
-            code.loop(begin, distance(begin, end), 1, body, "r")
+                code.loop(begin, count, 1, body, "r")
+
+            is_last = groups is apart[-1]
+            if wide:
+                over_rows(wide, blocks, (), is_last and not narrow)
+            if blocks is not None:
+                held.hold(blocks.finish(code))
+                made = [action for action in blocks.actions if self.values.stored(action)]
+                if made or narrow:
+                    over_rows(narrow, None, made, is_last)
         for each in collected.values():
             each.finish(code)
 
@@ -227,7 +250,12 @@ class NestEmitter:
     # --- rows and groups ---------------------------------------------------------------------------
 
     def _row(
-        self, code: Code, row: NestRow, groups: list[ColumnGroup], collected: dict[int, Collected]
+        self,
+        code: Code,
+        row: NestRow,
+        groups: list[ColumnGroup],
+        collected: dict[int, Collected],
+        blocks: RowBlocks | None = None,
     ) -> None:
         for group in groups:
             lanes = self.lanes(group) * self._side_by_side(row.nest, group)
@@ -244,7 +272,8 @@ class NestEmitter:
             else:
                 emitter.branch(code, exists, columns)
             for reduction in reductions:
-                self._finish(code, row, reduction)
+                if blocks is None or not blocks.take(code, row.number, reduction):
+                    self._finish(code, row, reduction)
 
     def _reduction(self, code: Code, action: Action, group: ColumnGroup, lanes: int) -> RowReduction:
         vectors = group.cols // lanes
@@ -272,13 +301,15 @@ class NestEmitter:
         return self.has_length(group) and group.cols % lanes == 0 and not self._guards(group)
 
     def _finish(self, code: Code, row: NestRow, reduction: RowReduction) -> None:
-        action = reduction.action
-        value = code.bind(reduction.result(code))
-        row.values[id(action)] = value
-        if self.values.stored(action):
-            memory = self.kernel.memory
-            address = memory.address(self.kernel.scope, action.write, row.number, index(0))
-            code.add(memory.store(action.write, address, value))
+        row.values[id(reduction.action)] = code.bind(reduction.result(code))
+        if self.values.stored(reduction.action):
+            self._store_value(code, row, reduction.action)
+
+    def _store_value(self, code: Code, row: NestRow, action: Action) -> None:
+        """Store what a reduction made of a row."""
+        memory = self.kernel.memory
+        address = memory.address(self.kernel.scope, action.write, row.number, index(0))
+        code.add(memory.store(action.write, address, row.values[id(action)]))
 
     def lanes(self, group: ColumnGroup) -> int:
         """Elements that the group handles at once: a vector register of its widest type."""

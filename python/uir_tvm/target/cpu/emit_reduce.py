@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import tirx
@@ -15,9 +16,11 @@ from .address import as_int, distance, index
 from .buffers import scratch
 from .code import Code
 from .elements import boundable, element, lanes_of, like
-from .emit_value import KernelContext, parameter
+from .emit_value import KernelContext, Point, parameter
 from .first_lanes import exist
 from .scalar_ops import COMBINE
+
+Combine = Callable[[Expr, Expr], Expr]
 
 
 def _initial(action: Action, lanes: int) -> Expr:
@@ -32,7 +35,7 @@ def _held_dtype(action: Action) -> str:
     return "int8" if dtype == "bool" else dtype
 
 
-def _result(action: Action, held: Expr) -> Expr:
+def rounded(action: Action, held: Expr) -> Expr:
     """What an accumulator stands for, rounded."""
     row = element(action.iop.dtype)
     return tirx.NE(held, like(held, 0)) if row.compute == "bool" else row.round(held)
@@ -46,7 +49,7 @@ class RowReduction:
 
     def __init__(self, code: Code, action: Action, lanes: int, copies: int) -> None:
         self.action, self.lanes, self.copies = action, lanes, copies
-        self.combine = COMBINE[action.iop.name]
+        self.combine: Combine = COMBINE[action.iop.name]
         self.dtype = _held_dtype(action)
         name = f"acc_{action.write.pointer.name}"
         self.vectors = [scratch(code, name, self.dtype, lanes) for _ in range(copies)] if lanes > 1 else []
@@ -55,46 +58,75 @@ class RowReduction:
             code.add(tirx.BufferStore(buffer, _initial(action, lanes), [self._all(lanes)]))
         code.add(tirx.BufferStore(self.scalar, _initial(action, 1), [index(0)]))
         self.has_scalars = lanes == 1
+        #: accumulators that hold something else than the identity
+        self._begun: set[int | None] = set()
 
     @staticmethod
     def _all(lanes: int) -> Expr:
         return tirx.Ramp(index(0), index(1), lanes)
 
-    def take(self, code: Code, value: Expr, copy: int | None, first: Expr | None = None) -> None:
-        """Combine a vector (or its ``first`` lanes) with accumulator ``copy``, less with the scalar."""
+    def take(
+        self, code: Code, value: Expr, copy: int | None, point: Point | None = None, once: bool = False
+    ) -> None:
+        """Combine a vector (or the lanes of it that count) with accumulator ``copy``, less with the scalar.
+
+        ``once``: no loop within the row is around this, so that an accumulator begins with its first value.
+        """
         value = boundable(value)
-        if first is not None:
-            value = tirx.Select(exist(first, self.lanes), value, _initial(self.action, self.lanes))
+        if point is not None and (point.first is not None or point.again):
+            counts = (
+                exist(point.first, self.lanes)
+                if point.again == 0
+                else first_lanes.behind(point.again, self.lanes)
+            )
+            value = tirx.Select(counts, value, _initial(self.action, self.lanes))
         value = code.bind(value)
         if copy is not None and self.vectors:
             buffer, at = self.vectors[copy], self._all(self.lanes)
         else:
             buffer, at, value = self.scalar, index(0), self._across(code, value)
             self.has_scalars = True
-        old = code.bind(tirx.BufferLoad(buffer, [at]))
-        code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
+        if once and copy is not None and copy not in self._begun:
+            code.add(tirx.BufferStore(buffer, value, [at]))
+        else:
+            old = code.bind(tirx.BufferLoad(buffer, [at]))
+            code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
+        self._begun.add(copy)
 
     def result(self, code: Code) -> Expr:
         """The value of the row, rounded."""
+        totals = [self._across(code, self._whole(code))] if self.vectors else []
+        if self.has_scalars:
+            totals.append(code.bind(tirx.BufferLoad(self.scalar, [index(0)])))
+        total = totals[0] if len(totals) == 1 else code.bind(self.combine(*totals))
+        return rounded(self.action, total)
+
+    def vector(self, code: Code, lanes: int) -> Expr:
+        """So many lanes that make the value of the row together, where no scalars do."""
+        value = self._whole(code)
+        while lanes_of(value) > lanes:
+            value = self._halved(code, value)
+        return value
+
+    def _whole(self, code: Code) -> Expr:
+        """All vector accumulators combined."""
         parts = [code.bind(tirx.BufferLoad(buffer, [self._all(self.lanes)])) for buffer in self.vectors]
         while len(parts) > 1:
             pairs = [self.combine(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
             parts = [code.bind(p) for p in pairs] + ([parts[-1]] if len(parts) % 2 else [])
-        totals = [self._across(code, part) for part in parts]
-        if self.has_scalars:
-            totals.append(code.bind(tirx.BufferLoad(self.scalar, [index(0)])))
-        total = totals[0] if len(totals) == 1 else code.bind(self.combine(*totals))
-        return _result(self.action, total)
+        return parts[0]
 
     def _across(self, code: Code, value: Expr) -> Expr:
         """The lanes of one vector combined in halves."""
-        lanes = lanes_of(value)
-        while lanes > 1:
-            half = lanes // 2
-            low = code.bind(tirx.Shuffle([value], list(range(half))))
-            high = code.bind(tirx.Shuffle([value], list(range(half, lanes))))
-            value, lanes = code.bind(self.combine(low, high)), half
+        while lanes_of(value) > 1:
+            value = self._halved(code, value)
         return value
+
+    def _halved(self, code: Code, value: Expr) -> Expr:
+        lanes = lanes_of(value)
+        low = code.bind(tirx.Shuffle([value], list(range(lanes // 2))))
+        high = code.bind(tirx.Shuffle([value], list(range(lanes // 2, lanes))))
+        return code.bind(self.combine(low, high))
 
 
 class Collected:
@@ -140,7 +172,7 @@ class Collected:
         def store(inner: Code, col: Expr, lanes: int) -> None:
             value = inner.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes)]))
             address = memory.address(self.kernel.scope, write, index(0), col)
-            inner.add(memory.store(write, address, _result(self.action, value)))
+            inner.add(memory.store(write, address, rounded(self.action, value)))
 
         self._each(code, store)
 

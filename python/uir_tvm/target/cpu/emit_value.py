@@ -29,7 +29,8 @@ from .vector_math.ops import let
 class Point:
     """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane).
 
-    ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).
+    ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).  ``again``: how many of
+    the first lanes were done before, where a row ends with a whole vector.
     """
 
     row: Expr
@@ -37,6 +38,7 @@ class Point:
     lanes: int = 1
     guarded: bool = False
     first: Expr | None = None
+    again: int = 0
 
 
 @attrs.frozen

@@ -42,6 +42,12 @@ def exist(first: Expr, lanes: int) -> Expr:
     return tirx.LT(numbers, tirx.Broadcast(first, lanes))
 
 
+def behind(first: int, lanes: int) -> Expr:
+    """For every lane whether it is none of the first."""
+    numbers = tirx.Ramp(tirx.const(0, COUNT), tirx.const(1, COUNT), lanes)
+    return tirx.GE(numbers, tirx.Broadcast(tirx.const(first, COUNT), lanes))
+
+
 def load(text: LlvmText, buffer: tirx.Buffer, address: Expr, lanes: int, first: Expr) -> Expr:
     """The first lanes of a vector, zeros behind them; a call, which the caller binds at once."""
     dtype = str(buffer.dtype)

@@ -40,6 +40,7 @@ from .never_above import marked
 from .prefetch import Prefetches
 from .processors import has_avx512
 from .read_through import read_through
+from .row_loops import is_near, is_short
 from .stream import Streams, fence
 from .values import OperandValues
 
@@ -282,7 +283,12 @@ class _PreparedPart:
 def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _PreparedPart:
     """Memory for what a unit keeps."""
     memory = kernel.memory.extended()
-    rows = single_rows(part.nests, {p.name: p for p in part.graph.pointers})
+    pointers = {p.name: p for p in part.graph.pointers}
+
+    def apart(nest: RowNest) -> bool:
+        return is_short(nest) and is_near(nest, part.values, kernel.first_cache)
+
+    rows = single_rows(part.nests, pointers, apart)
     for pointer in part.memories:
         if pointer.level != "dram":
             memory.allocate(code, pointer, rows.get(pointer.name))

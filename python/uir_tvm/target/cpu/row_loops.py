@@ -19,14 +19,15 @@ it has not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...igraph.affine import Affine
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IPointer
-from .actions import SCATTER, Action
+from .actions import REDUCE_ROW, SCATTER, Action
 from .address import LoopScope
 from .buffers import Buffers, scratch
 from .code import Code
@@ -34,6 +35,9 @@ from .element_access import StridedAccess
 from .elements import boundable, like, type_of
 from .groups import ColumnGroup, RowNest
 from .values import OperandValues, Origin
+
+#: Columns up to which passes over rows of known length go over all rows each.
+SHORT_ROW = 256
 
 
 def passes(
@@ -54,19 +58,13 @@ def passes(
         What all rows touch may be as much, so that each pass finds it in the first cache.
     """
     whole = [list(nest.groups)]
-    ends = [bound for action in nest.actions for bound in action.box[2:] if bound is not None]
-    if nest.rows == 1 or not any(scope.sizes & set(bound.variables()) for bound in ends):
+    open_ends = any(scope.sizes & set(bound.variables()) for bound in _ends(nest))
+    if not is_short(nest) and (nest.rows == 1 or not open_ends):
         return whole
-    if any(action.kind == SCATTER or action.tables for action in nest.actions):
+    if _has_tables(nest) or not is_near(nest, values, near_bytes):
         return whole
-    widths: Counter[IPointer] = Counter()
-    for action in nest.actions:
-        for access in _in_memory(action, values):
-            if memory.has_one_row(access.pointer):
-                return whole
-            size = bytes_of(access.pointer.dtype) * (action.cols if access.col != 0 else 1)
-            widths[access.pointer] = max(widths[access.pointer], size)
-    if nest.rows * widths.total() > near_bytes:
+    accesses = (access for action in nest.actions for access in _in_memory(action, values))
+    if any(memory.has_one_row(access.pointer) for access in accesses):
         return whole
     apart: list[list[ColumnGroup]] = []
     for group in nest.groups:
@@ -75,6 +73,32 @@ def passes(
         else:
             apart.append([group])
     return apart
+
+
+def is_short(nest: RowNest) -> bool:
+    """Whether rows have a known length, so short that their passes mostly wait for each other."""
+    wide = [group for group in nest.groups if group.cols > 1]
+    reduced = any(action.kind == REDUCE_ROW for action in nest.actions)
+    known = not _ends(nest) and max((group.cols for group in wide), default=0) <= SHORT_ROW
+    return nest.rows > 1 and reduced and known and not _has_tables(nest)
+
+
+def is_near(nest: RowNest, values: OperandValues, near_bytes: int) -> bool:
+    """Whether all rows of a nest fit in the first cache with what they are made of."""
+    widths: Counter[IPointer] = Counter()
+    for action in nest.actions:
+        for access in _in_memory(action, values):
+            size = bytes_of(access.pointer.dtype) * (action.cols if access.col != 0 else 1)
+            widths[access.pointer] = max(widths[access.pointer], size)
+    return nest.rows * widths.total() <= near_bytes
+
+
+def _ends(nest: RowNest) -> list[Affine]:
+    return [bound for action in nest.actions for bound in action.box[2:] if bound is not None]
+
+
+def _has_tables(nest: RowNest) -> bool:
+    return any(action.kind == SCATTER or action.tables for action in nest.actions)
 
 
 def _in_memory(action: Action, values: OperandValues) -> Iterator[StridedAccess]:
@@ -100,6 +124,10 @@ class RowValues:
             held = code.bind(tirx.BufferLoad(buffer, [row]))
             found[key] = tirx.NE(held, like(held, 0)) if is_bool else held
         return found
+
+    def hold(self, made: Iterable[tuple[Action, tirx.Buffer]]) -> None:
+        """Results of reductions that lie in memory already."""
+        self._held |= {id(action): (buffer, False) for action, buffer in made}
 
     def store(self, code: Code, outside: Code, row: Expr, made: Mapping[int, Expr]) -> None:
         """Hold what this loop made of a row, in memory of the code around it."""

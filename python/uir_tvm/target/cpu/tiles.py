@@ -20,6 +20,7 @@ TILES = TileSpace(
     sets=(1,),
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
     bands=True,
+    tall_columns=16,
     vectors=(0.5, 1, 2, 4),
 )
 #: A core keeps a tile of scores in L1 (64 x 64 fp32), of four vectors of 16 queries.
