@@ -28,8 +28,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 OURS, AGREEMENT = "uir-cpu", 2e-4
 PEERS = ("torch eager", "torch.compile", "ONNX Runtime", OURS)
-#: Seconds of one turn.
-TURN = 0.04
+#: Seconds of one turn, and before it, while threads of the peer before still look for work.
+TURN, PAUSE = 0.04, 0.03
 
 
 def _serve(link: Connection, peer: str, names: list[str], threads: int) -> None:
@@ -97,6 +97,7 @@ def measure(links: dict[str, Connection], rows: dict[str, dict[str, Any]], secon
         times: dict[str, list[float]] = {peer: [] for peer in links if peer not in row["failed"]}
         for _ in range(max(2, round(seconds / TURN))):
             for peer, found in times.items():
+                time.sleep(PAUSE)
                 links[peer].send(name)
                 found += links[peer].recv()
         row["seconds"] = {peer: statistics.median(found) for peer, found in times.items()}

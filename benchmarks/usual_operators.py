@@ -42,6 +42,7 @@ SHORT = ((512, 64), (128, 128), (32, 768), (1, 768), (4096, 256), (1000, 37), (8
 USUAL: Mapping[str, tuple[Callable[..., Any], tuple[Made, ...]]] = {
     **_rows("softmax", lambda x: torch.softmax(x, -1), *SHORT, (1000, 10), (4096, 16), (1, 50257)),
     **_rows("log-softmax", lambda x: torch.log_softmax(x, -1), (512, 64), (1000, 100)),
+    "softmax 256x50257": (lambda x: torch.softmax(x, -1), ((256, 50257),)),
     "masked softmax 8x12x64x64": (_masked, ((8, 12, 64, 64), ((8, 1, 1, 64), 2))),
     **_rows("layernorm", _norm, *SHORT, (1, 4096), weights=2),
     **_rows("rmsnorm", rms_norm, *SHORT, (1, 4096), weights=1),

@@ -12,6 +12,7 @@ from uir_tvm.schedule.blocks import reduction_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedules.demo import from_relax
+from uir_tvm.schedules.normalization.row_parts import parts_of, schedule_parts
 from uir_tvm.schedules.normalization.rowwise import (
     common_rows,
     reduces_trailing,
@@ -30,7 +31,11 @@ def matches(sch: Schedule) -> bool:
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
-    """Rows over units; see `uir_tvm.schedules.normalization.rowwise`."""
+    """Rows over units (`uir_tvm.schedules.normalization.rowwise`), parts of them where there are few."""
+    most = parts_of(sch, hw)
+    parts = decisions.fork("row_parts", (1, most) if most > 1 else (1,), most)
+    if parts > 1:
+        return schedule_parts(sch, hw, parts, decisions)
     return schedule_rows(sch, hw, decisions)
 
 
@@ -46,4 +51,5 @@ RECIPE = Recipe(
     schedule,
     example,
     reason="A row is read once, with the elementwise work before and after.",
+    forms=({}, {"row_parts": (1,)}),
 )

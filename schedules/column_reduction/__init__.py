@@ -48,6 +48,8 @@ from uir_tvm.schedules.demo import from_relax
 
 #: Results of a tile along the rows at most: short columns fill a tile with those of several.
 MOST_RESULTS = 16
+#: What part of its columns the unit with most keeps at most where tiles are widened for it.
+WORTH_LEVELLING = 0.85
 #: Forms of the reduction: by units that share nothing, by sets of units where modelled time is less, by sets.
 OWN_COLUMNS, SHARED_IF_FASTER, SHARED_COLUMNS = 0, 1, 2
 
@@ -164,7 +166,21 @@ def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups
     tile = column_tile(hw, columns, limit)
     while tile > space.least_columns and row_tiles * math.ceil(columns / tile) < wanted:
         tile = column_tile(hw, columns, max(space.least_columns, tile // 2))
-    return tile
+    return _level(hw, columns, tile, limit, row_tiles) if space.level_columns and groups > 1 else tile
+
+
+def _level(hw: HardwareModel, columns: int, tile: int, limit: int, row_tiles: int) -> int:
+    """Columns of a tile, more of them where the unit with most columns has much less then.
+
+    Of 768 columns two units take one tile of 384 each, where one took two of 256.
+    """
+
+    def longest(each: int) -> int:
+        return math.ceil(row_tiles * math.ceil(columns / each) / busy_units(hw)) * each
+
+    wider = [c for c in range(tile, min(limit, columns) + 1, line_of(hw)) if columns % c == 0]
+    best = min(wider, key=longest, default=tile)
+    return best if longest(best) < WORTH_LEVELLING * longest(tile) else tile
 
 
 def _tall_columns(hw: HardwareModel, blocks: list[BlockInfo], kept: int) -> int:

@@ -13,6 +13,7 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import REDUCTION, BlockInfo, dtype_bytes, leaf_blocks, reduction_blocks, uses
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.representative import usual_elements
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     decide_groups,
@@ -99,6 +100,7 @@ def schedule_rows(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) 
     cols = max(math.prod(b.reduction) for b in reductions)
     blocks = leaf_blocks(sch)
     own = bool(space_of(hw).row_values) or _row_bytes(hw, sch, cols) <= hw.reg_bytes
+    own = own or _holds_dear(hw, blocks, rows, cols)
     extents = max((b.reduction for b in reductions), key=math.prod)
     size = _members(hw, blocks, rows, cols, own)
     default = size if size > 1 else OWN_ROWS if own else LONG_ROWS
@@ -185,6 +187,21 @@ def _row_extent(root: BlockInfo, rows: int) -> int:
         product *= extent
         last = extent
     return last
+
+
+def _holds_dear(hw: HardwareModel, blocks: list[BlockInfo], rows: int, cols: int) -> bool:
+    """Whether a unit that takes operands where they are holds a row of what chunks would compute twice.
+
+    Beside it lies the row that all passes read.
+    """
+    dear = [b for b in blocks if not b.is_reduction and b.is_expensive and b.size == rows * cols]
+    if not space_of(hw).in_place or len(dear) != 1:
+        return False
+    (block,) = dear
+    reads = [r.source for r in block.stmt.reads if usual_elements(r.source) == block.size]
+    widths = [dtype_bytes(source.ty.dtype) for source in (*reads, block.stmt.writes[0].source)]
+    inner = any(set(block.writes) & set(other.reads) for other in blocks if other.is_reduction)
+    return inner and sum(widths) * cols <= hw.reg_bytes
 
 
 def _row_bytes(hw: HardwareModel, sch: Schedule, cols: int) -> int:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table as core
 
 aten = torch.ops.aten
 Indices = Sequence[Tensor | None]
@@ -89,10 +90,25 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
     return result.movedim((-2, -1), (dim1, dim2))
 
 
+def roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    """Of every rolled dimension two pieces change places; PyTorch's own reads at indices."""
+    if not dims:
+        return roll(x.reshape(-1), shifts, (0,)).reshape(x.shape)
+    if not all(isinstance(size, int) and size for size in x.shape):
+        return cast(Tensor, core[aten.roll.default](x, shifts, dims))
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = x.shape[dim]
+        start = -shift % size
+        pieces = x.narrow(dim, start, size - start), x.narrow(dim, 0, start)
+        x = torch.cat(pieces if start else (x,), dim)
+    return x
+
+
 INDEXING: dict[Any, Callable[..., Any]] = {
     aten.index.Tensor: index,
     aten.take.default: take,
     aten.unfold.default: unfold,
     aten.as_strided.default: as_strided,
     aten.diagonal_scatter.default: diagonal_scatter,
+    aten.roll.default: roll,
 }

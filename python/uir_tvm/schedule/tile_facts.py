@@ -38,8 +38,16 @@ class TileSpace:
     least_columns : int
         Columns that a tile of a column reduction keeps at least: whole lines, several vectors.
     tall_columns : int
-        Columns that a tile keeps at least where it has each of them whole, as a softmax along another axis than
-        the last does: as many as memory brings together, if a unit's memory holds them.
+        Columns that a tile keeps at least where it has each of them whole, as a softmax along another axis
+        than the last does: as many as memory brings together, if a unit's memory holds them.
+    level_columns : bool
+        Whether tiles of columns are widened where that gives all units the same number of columns.
+    in_place : bool
+        Whether a unit computes with operands where they are, so that only what is made twice otherwise needs
+        memory of its own.
+    least_part : int
+        Elements of a row at least that a unit adds up for another, where rows are fewer than units; 0: rows
+        are whole.
     least_tile : int
         Elements of one wide access of a unit: no tile is cut smaller to keep units busy, and where an operand
         is the same for all rows a tile has no more columns, but many rows.  0: neither matters.
@@ -95,6 +103,9 @@ class TileSpace:
     work_bytes: int = 0
     bands: bool = False
     tall_columns: int = 1
+    level_columns: bool = False
+    in_place: bool = False
+    least_part: int = 0
     vectors: tuple[float, ...] = ()
 
 
