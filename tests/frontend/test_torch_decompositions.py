@@ -9,6 +9,7 @@ import pytest
 import torch
 from uir_tvm.frontend import torch_decompositions as ours
 from uir_tvm.frontend import torch_functions as functions
+from uir_tvm.frontend import torch_indexing as indexing
 
 EDGES = torch.tensor(
     [-torch.inf, -90, -1, -0.5, -3e-5, -1e-7, -1e-30, 0, 1e-30, 1e-7, 3e-5, 0.5, 3, 80, torch.inf]
@@ -66,3 +67,14 @@ def test_erfc_keeps_its_relative_precision(dtype: torch.dtype, error: float) -> 
     assert float(((functions.erfc(x).double() - exact) / exact).abs().max()) < error
     scaled = exact * torch.exp(x.double() ** 2)
     assert float(((functions.erfcx(x).double() - scaled) / scaled).abs().max()) < error
+
+
+@pytest.mark.parametrize(
+    ("shifts", "dims"), [((1, -2), (0, 1)), ((7,), (1,)), ((0,), (0,)), ((5,), ()), ((3, 1), (1, 1))]
+)
+def test_rolled_pieces(shifts: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """Either way, by more than a dimension has, by nothing, all elements, and one dimension twice."""
+    x = torch.arange(15).reshape(3, 5)
+    found = indexing.roll(x, shifts, dims)
+    torch.testing.assert_close(found, torch.roll(x, shifts, dims))
+    assert found.data_ptr() != x.data_ptr()

@@ -21,7 +21,7 @@ def test_work_is_elements_by_operations() -> None:
     assert total_work(blocks) == 6000 * (1 + 1) + 6000 * (1 + EXPENSIVE_WORK)
 
 
-@pytest.mark.parametrize(("terms", "groups"), [(1, 1), (40, CPU.num_groups)])
+@pytest.mark.parametrize(("terms", "groups"), [(1, 1), (80, CPU.num_groups)])
 def test_few_elements_wake_groups_where_each_is_much_work(terms: int, groups: int) -> None:
     x = te.placeholder((10, 100), name="x")
 

@@ -52,7 +52,7 @@ def with_column_sums() -> Example:
         y = op.multiply(x, x)
         return together(y, op.sum(y, axis=1))
 
-    return from_relax(build, [(4, 48, 96)], lambda x: (x * x, (x * x).sum(1)))
+    return from_relax(build, [(4, 96, 192)], lambda x: (x * x, (x * x).sum(1)))
 
 
 def of_masks(shape: tuple[int, ...]) -> Example:

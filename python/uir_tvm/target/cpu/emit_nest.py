@@ -21,7 +21,7 @@ from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
 from .row_blocks import RowBlocks
-from .row_loops import RowValues, is_short, passes
+from .row_loops import RowValues, is_near, is_short, passes
 from .stream import Streams, aligned, begins_anywhere, to_alignment
 from .tall_tiles import goes_on
 from .values import OperandValues, Origin, is_dear
@@ -119,11 +119,14 @@ class NestEmitter:
         memory, scope, held = self.kernel.memory, self.kernel.scope, RowValues(nest.rows)
         apart = passes(nest, self.values, memory, scope, self.kernel.first_cache)
         count = distance(begin, end)
-        in_blocks = is_short(nest) and (as_int(begin), as_int(count)) == (0, nest.rows)
+        goes_apart = is_short(nest) and is_near(nest, self.values, self.kernel.first_cache)
+        all_rows = (as_int(begin), as_int(count)) == (0, nest.rows)
         for groups in apart:
-            wide = [group for group in groups if group.cols > 1] if in_blocks else groups
+            # one group over columns, and what is made of its results
+            in_blocks = goes_apart and all_rows and [g for g in groups if g.cols > 1] == groups[:1]
+            wide = groups[:1] if in_blocks else groups
             blocks = RowBlocks(nest.rows, RowBlocks.lanes_for(self.vector_bytes), code) if in_blocks else None
-            narrow = [group for group in groups if group not in wide]
+            narrow = groups[len(wide) :]
 
             def over_rows(
                 groups: list[ColumnGroup],

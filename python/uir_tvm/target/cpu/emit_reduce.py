@@ -73,12 +73,8 @@ class RowReduction:
         ``once``: no loop within the row is around this, so that an accumulator begins with its first value.
         """
         value = boundable(value)
-        if point is not None and (point.first is not None or point.again):
-            counts = (
-                exist(point.first, self.lanes)
-                if point.again == 0
-                else first_lanes.behind(point.again, self.lanes)
-            )
+        counts = None if point is None else self._counts(point)
+        if counts is not None:
             value = tirx.Select(counts, value, _initial(self.action, self.lanes))
         value = code.bind(value)
         if copy is not None and self.vectors:
@@ -92,6 +88,12 @@ class RowReduction:
             old = code.bind(tirx.BufferLoad(buffer, [at]))
             code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
         self._begun.add(copy)
+
+    def _counts(self, point: Point) -> Expr | None:
+        """Which lanes are new columns that exist; None: all are."""
+        if point.first is not None:
+            return exist(point.first, self.lanes)
+        return first_lanes.behind(point.again, self.lanes) if point.again else None
 
     def result(self, code: Code) -> Expr:
         """The value of the row, rounded."""

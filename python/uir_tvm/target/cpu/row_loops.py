@@ -5,15 +5,15 @@ Before::
 
     for r:  m = max of row r;  e = exp(row r - m), t = sum of e;  out = e / t
 
-After, where sizes decide how long rows are::
+After, where sizes decide how long rows are, or they are short::
 
     for r:  m[r] = max of row r
     for r:  e[r] = exp(row r - m[r]), t[r] = sum of e[r]
     for r:  out = e[r] / t[r]
 
-Passes over one row wait for each other, the same pass over other rows does not.  A processor has the next row
-in view while it waits where rows are few vectors of straight code; with the loops and ends of an open length
-it has not.
+Passes over one row wait for each other, the same pass over other rows does not.  A processor that waits has
+the next row in view where all passes over one are little straight code; with the loops and ends of an open
+length it has not, and of a short row the waits are most of its time.
 """
 
 from __future__ import annotations
