@@ -29,10 +29,12 @@ from uir_tvm.schedules.normalization.rowwise import schedule_rows
 
 #: The recipe of rows that are reduced.
 HERO = "reduction"
+#: Parts for every unit at most, and what part of all units' time must be work.
+MOST_PARTS, LEAST_AT_WORK = 8, 0.85
 
 
 def parts_of(sch: Schedule, hw: HardwareModel) -> int:
-    """Parts of each row that pay: as many as keep all units busy, all of one length; 1: rows are whole."""
+    """Parts of each row that pay: of one length, the fewest that keep all units busy; 1: rows are whole."""
     least, reductions = space_of(hw).least_part, reduction_blocks(sch)
     if not least or len(reductions) != 1 or symbols_in(prim_func(sch)):
         return 1
@@ -40,10 +42,16 @@ def parts_of(sch: Schedule, hw: HardwareModel) -> int:
     store = block.stmt.body
     if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Add):
         return 1
-    wanted, extent = busy_units(hw) // math.prod(block.spatial), block.reduction[0]
+    units, rows, extent = busy_units(hw), math.prod(block.spatial), block.reduction[0]
+    wanted = units // rows
     if wanted < 2 or math.prod(block.reduction) < wanted * least:
         return 1
-    return next((n for n in range(wanted, 2 * wanted + 1) if extent % n == 0), 1)
+
+    def is_even(parts: int) -> bool:
+        return math.ceil(rows * parts / units) * units * LEAST_AT_WORK <= rows * parts
+
+    numbers = range(wanted, MOST_PARTS * wanted + 1)
+    return next((n for n in numbers if extent % n == 0 and is_even(n)), 1)
 
 
 def schedule_parts(sch: Schedule, hw: HardwareModel, parts: int, decisions: Decisions = OWN) -> Schedule:

@@ -44,8 +44,9 @@ def stored_columns(record: KernelRecord) -> set[int]:
         ((1, 1 << 17), 2),
         ((1, 3 << 16), 2),
         ((1, 400, 500), 2),
+        ((1, 7 * 20_011), 2),  # seven parts
         ((1, 1 << 16), 1),  # less than two parts
-        ((1, (1 << 17) + 1), 1),  # no parts of one length
+        ((1, (1 << 17) + 1), 1),  # three parts: one core would take two of them
         ((2, 1 << 17), 1),  # a row for each core
     ],
 )
