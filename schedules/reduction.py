@@ -32,9 +32,9 @@ def matches(sch: Schedule) -> bool:
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Rows over units (`uir_tvm.schedules.normalization.rowwise`), parts of them where there are few."""
-    most = parts_of(sch, hw)
-    parts = decisions.fork("row_parts", (1, most) if most > 1 else (1,), most)
-    if parts > 1:
+    parts = parts_of(sch, hw)
+    # one answer is no question: schedules that were kept say what was asked
+    if parts > 1 and decisions.fork("row_parts", (1, parts), parts) > 1:
         return schedule_parts(sch, hw, parts, decisions)
     return schedule_rows(sch, hw, decisions)
 
