@@ -49,12 +49,12 @@ std::unique_ptr<Conv2dPlan> MakeChannelsLastConv2d(const Conv2dAttrs& attrs, con
  * AVX2. */
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
-/*! Winograd's F(2x2, 3x3), with the channels last; null where measurements left it to others, where direct sums are
- * asked for, and where the CPU has no AVX2. */
+/*! Winograd's F(2x2, 3x3); null where others take less time, where direct sums are asked for, and where the CPU has no
+ * AVX2. */
 std::unique_ptr<Conv2dPlan> MakeWinogradConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
-/*! Whether tiles of our own can compute it: float32 with the channels last, a packed weight, no groups. */
-bool FitsTiles(const Conv2dAttrs& attrs, const Conv2dTypes& types);
+/*! Whether its weight can be panels of our own: float32, a packed weight, no groups. */
+bool FitsPanels(const Conv2dAttrs& attrs, const Conv2dTypes& types);
 
 /*! Loops in C++: any type, no library. */
 std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);

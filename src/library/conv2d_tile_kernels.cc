@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "base/rounding.h"
@@ -23,30 +24,27 @@ bool TileRule::Holds(const Conv2dAttrs& s) const {
   return holds(limits[0]) || holds(limits[1]);
 }
 
-bool WinogradRule::Holds(const Conv2dAttrs& s) const {
-  const int64_t count = s.n * CeilDiv<int64_t>(s.oh, 2) * CeilDiv<int64_t>(s.ow, 2);
-  return std::min(s.i, s.o) >= channels && count >= patches && s.i * s.o <= weights * count;
-}
-
 #ifdef UIR_TILES
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+/*! Of vectors of 16 floats, of 32 registers; Winograd's way was not measured there: what caches of servers give at
+ * least, and a margin for what the estimate does not know. */
+constexpr int kMostPixels16[kMostVectors] = {8, 8, 8, 6};
+constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2};
+constexpr double kBeyond16 = 10, kMargin16 = 1.2;
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
 namespace avx512 {
 constexpr int kLanes = 16;
-constexpr int kMostPixels[kMostVectors] = {8, 8, 8, 6};
+constexpr const int* kMostPixels = kMostPixels16;
 #define UIR_ESTIMATE(x) __builtin_ia32_rcp14ps512_mask(x, Vector{}, static_cast<uint16_t>(-1))
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
+#include "library/transpose_tile.h"
 #undef UIR_ESTIMATE
-constexpr TileRule kRule = {false, {{1, 128}, {512, 256}}, kNever, 2};
-constexpr WinogradRule kWinograd = {kNever, kNever, 0};  // not measured
-constexpr TileKernels kKernels = {"avx512",  kLanes,  64,        64,          kMostPixels,  false,    kRule,
-                                  kWinograd, SumsFor, FinishFor, SpreadPatch, PatchSumsFor, GatherFor};
 }  // namespace avx512
 #pragma GCC pop_options
 #pragma GCC push_options
@@ -57,25 +55,73 @@ constexpr int kMostPixels[kMostVectors] = {8, 6, 4, 0};  // of 16 registers 12 h
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
+#include "library/transpose_tile.h"
 constexpr TileRule kRule = {true, {{1, 64}, {128, 512}}, 256, 33};
-constexpr WinogradRule kWinograd = {16, 4, 8192};
-constexpr TileKernels kKernels = {"avx2",    kLanes,  16,        24,          kMostPixels,  true,     kRule,
-                                  kWinograd, SumsFor, FinishFor, SpreadPatch, PatchSumsFor, GatherFor};
 }  // namespace avx2
+namespace pairs {  // of avx2's vectors, for tests of what avx512 has
+constexpr int kLanes = 16;
+constexpr const int* kMostPixels = kMostPixels16;
+#include "library/conv2d_tile.h"
+#include "library/conv2d_winograd_tile.h"
+#include "library/tile_ends.h"
+#include "library/transpose_tile.h"
+}  // namespace pairs
 #pragma GCC pop_options
+
+/*! The code of a namespace. */
+#define UIR_CODE(name) \
+  name::SumsFor, name::FinishFor, name::SpreadPatch, name::PatchSumsFor, name::GatherFor, name::Transpose
+
+/*! The best first. */
+const std::vector<TileKernels>& Tables() {
+  static const auto* tables = [] {
+    auto* made = new std::vector<TileKernels>();
+    const int64_t cache = SecondCacheBytes();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw")) {
+      const CoreRates core = {16, cache, kBeyond16, kMargin16};
+      made->push_back({"avx512", 16, 64, 64, kMostPixels16, false, kRule16, core, UIR_CODE(avx512)});
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+      const CoreRates core = {8, cache, 32, 1.05};
+      made->push_back({"avx2", 8, 16, 24, avx2::kMostPixels, true, avx2::kRule, core, UIR_CODE(avx2)});
+      const CoreRates wide = {16, cache, kBeyond16, kMargin16};
+      made->push_back({"avx512 in pairs", 16, 64, 64, kMostPixels16, false, kRule16, wide, UIR_CODE(pairs)});
+    }
+    return made;
+  }();
+  return *tables;
+}
+#undef UIR_CODE
+
+/*! Which of them new plans use. */
+std::atomic<size_t> chosen{0};
 
 }  // namespace
 #endif
 
 const TileKernels* TileKernelsHere() {
 #ifdef UIR_TILES
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw")) {
-    return &avx512::kKernels;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::kKernels;
+  if (!Tables().empty()) return &Tables()[chosen];
 #endif
   return nullptr;
+}
+
+std::vector<std::string> TileVectors() {
+  std::vector<std::string> names;
+#ifdef UIR_TILES
+  for (const TileKernels& table : Tables()) names.push_back(table.name);
+#endif
+  return names;
+}
+
+bool SetTileVectors(const std::string& name) {
+  const std::vector<std::string> names = TileVectors();
+  const auto found = std::find(names.begin(), names.end(), name);
+#ifdef UIR_TILES
+  if (found != names.end()) chosen = static_cast<size_t>(found - names.begin());
+#endif
+  return found != names.end();
 }
 
 }  // namespace uir::library

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "library/attrs.h"
 #include "library/packed_weight.h"
+#include "library/winograd_cost.h"
 
 namespace uir::library {
 
@@ -60,6 +62,10 @@ typedef void (*PatchSumsOf)(const float* x, int64_t row, const float* weight, in
 /*! The results of a patch. */
 typedef void (*GatherOf)(const Patch& patch);
 
+/*! `rows` x `columns` numbers, rows `from_row` floats apart, transposed. */
+typedef void (*TransposeOf)(const float* from, int64_t from_row, int64_t rows, int64_t columns, float* to,
+                            int64_t to_row);
+
 /*! Vectors of a tile, at most. */
 constexpr int kMostVectors = 4;
 /*! Floats of the sums of a tile, at most. */
@@ -79,14 +85,6 @@ struct TileRule {
   bool Holds(const Conv2dAttrs& attrs) const;
 };
 
-/*! What Winograd's way computes sooner than sums of products do, by measurement (docs/library-operators.md). */
-struct WinogradRule {
-  int64_t channels;  // of the input and of the result, at least
-  int64_t patches;   // of 2x2 pixels, at least
-  int64_t weights;  // pairs of channels for each patch, at most: a weight is 16 numbers that a few patches must pay for
-  bool Holds(const Conv2dAttrs& attrs) const;
-};
-
 /*! Tiles for one width of vectors. */
 struct TileKernels {
   const char* name;
@@ -95,19 +93,26 @@ struct TileKernels {
   const int* most_pixels;  // pixels of a tile, at most, by its vectors of channels; 0: no such tile
   bool fetches;            // whether a panel is brought into the second cache while the one before is in use
   TileRule rule;
-  WinogradRule winograd;
+  CoreRates core;
   SumsOf (*sums)(int vectors, int pixels);
   FinishOf (*finish)(Activation activation);  // null: not one of ours
   SpreadOf spread;
   PatchSumsOf (*patch_sums)(int vectors, int patches);
   GatherOf (*gather)(Activation activation);  // null: not one of ours
+  TransposeOf transpose;
 };
 
 //! A weight [o, i, kh, kw] in panels of as many output channels as tiles take, which lie side by side for each channel
 //! of the input, tap by tap.
 WeightFormat TilePanels(const TileKernels& kernels, const std::vector<int64_t>& dims);
 
-/*! For the widest vectors of this CPU; null without AVX2. */
+/*! For the widest vectors of this CPU, or those of `SetTileVectors`; null without AVX2. */
 const TileKernels* TileKernelsHere();
+
+/*! The tables that this CPU can use, the best first. The last one has the code for vectors of 16 floats in pairs of
+ * vectors of 8: what CPUs with AVX512 run, for tests on others. */
+std::vector<std::string> TileVectors();
+/*! From now on new plans use that one; false where there is none. */
+bool SetTileVectors(const std::string& name);
 
 }  // namespace uir::library

@@ -179,7 +179,8 @@ class TiledConv2d final : public Conv2dPlan {
 
 /*! Whether tiles compute it, and sooner than the library. */
 bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& kernels) {
-  return FitsTiles(s, types) && s.kh * s.kw <= kMostTaps && kernels.finish(s.epilogue.activation) &&
+  const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
+  return last && FitsPanels(s, types) && s.kh * s.kw <= kMostTaps && kernels.finish(s.epilogue.activation) &&
          kernels.rule.Holds(s);
 }
 
@@ -206,10 +207,9 @@ WeightFormat TilePanels(const TileKernels& kernels, const std::vector<int64_t>& 
   return format;
 }
 
-bool FitsTiles(const Conv2dAttrs& s, const Conv2dTypes& types) {
+bool FitsPanels(const Conv2dAttrs& s, const Conv2dTypes& types) {
   const bool single = types.x == DType::kF32 && types.w == DType::kF32 && types.out == DType::kF32;
-  const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
-  return single && last && s.packed && s.groups == 1 && s.epilogue.alpha == 1.0;
+  return single && s.packed && s.groups == 1 && s.epilogue.alpha == 1.0;
 }
 
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {

@@ -12,6 +12,7 @@
 
 #include "library/arguments.h"
 #include "library/conv2d.h"
+#include "library/conv2d_tile_kernels.h"
 #include "library/kernel.h"
 #include "library/matmul.h"
 #include "library/parallel.h"
@@ -43,6 +44,7 @@ std::string Key(const ffi::String& text, std::array<DType, 3> types, int threads
   key += dnn::Get() ? 'L' : '-';
   key += threading == Threading::kPool ? 'P' : 'O';
   key += std::to_string(threads);
+  if (const TileKernels* tiles = TileKernelsHere()) key += tiles->name;
   return key;
 }
 
@@ -132,9 +134,10 @@ struct Circumstances {
   bool has_library = dnn::Get() != nullptr;
   Threading pool = threading;
   int threads = PoolThreads();
+  const TileKernels* tiles = TileKernelsHere();
 
   bool operator==(const Circumstances& other) const {
-    return has_library == other.has_library && pool == other.pool && threads == other.threads;
+    return has_library == other.has_library && pool == other.pool && threads == other.threads && tiles == other.tiles;
   }
 };
 

@@ -34,3 +34,16 @@ def library(request: pytest.FixtureRequest) -> Iterator[bool]:
     enable(request.param)
     yield request.param
     enable(True)
+
+
+#: The code of convolutions in tiles: for this CPU's vectors, and that for AVX512 in pairs of vectors of AVX2.
+VECTORS = [str(name) for name in tvm_ffi.get_global_func("uir.library.cpu.tile_vectors")()]
+
+
+@pytest.fixture(params=VECTORS)
+def vectors(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which of them runs."""
+    choose = tvm_ffi.get_global_func("uir.library.cpu.set_tile_vectors")
+    choose(request.param)
+    yield request.param
+    choose(VECTORS[0])

@@ -60,6 +60,10 @@ CONVOLUTIONS: dict[str, dict[str, Any]] = {
 CASES = [(name, x, out) for name in CONVOLUTIONS for x in LAYOUTS for out in LAYOUTS]
 
 
+#: All of these with the code of each width of vectors.
+pytestmark = pytest.mark.usefixtures("vectors")
+
+
 def random(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
