@@ -119,8 +119,10 @@ def test_nothing_is_reordered_between_channels_last(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*PRODUCTS, *WINDOWS])
 @pytest.mark.parametrize("activation", ACTIVATION_TEXTS)
-def test_every_activation_of_a_tile(name: str, activation: str) -> None:
+def test_every_activation_of_a_tile(vectors: str, name: str, activation: str) -> None:
     """Of sums from about -30 to 30, with the residual in every place."""
+    if name in WINDOWS and vectors.startswith("avx512 in"):
+        pytest.skip("those vectors have no tiles of windows: what computes them is tested with the CPU's own")
     for residual in cpu.RESIDUALS:
         attrs = Conv2dAttrs(
             **CONVOLUTIONS[name],

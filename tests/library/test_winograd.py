@@ -190,7 +190,7 @@ def test_the_estimate_is_what_was_measured() -> None:
 
 
 def test_the_estimate_counts_what_is_read() -> None:
-    """A larger cache and a faster one beyond it make Winograd's way better, wider vectors make reading dearer."""
+    """Winograd's way gains with larger and faster caches, and less where vectors are wide beside them."""
     shape = (1, 256, 64, 64)
     assert gain(16, 2 << 20, 10.0, *shape) > gain(16, 1 << 20, 10.0, *shape) > gain(16, 1 << 20, 4.0, *shape)
     assert gain(8, 512 << 10, 10.0, *shape) > gain(16, 512 << 10, 10.0, *shape)
