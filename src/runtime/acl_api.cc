@@ -47,6 +47,8 @@ BoundApi<Api>& Bound() {
                 {"aclrtMemcpyAsync", &api->MemcpyAsync},
                 {"aclrtCreateStream", &api->CreateStream},
                 {"aclrtDestroyStream", &api->DestroyStream},
+                {"aclrtMallocHost", &api->MallocHost, true},
+                {"aclrtFreeHost", &api->FreeHost, true},
                 {"aclrtGetLastError", &api->GetLastError, true}};
       },
       Start);

@@ -40,6 +40,9 @@ struct Api {
   Error (*Memcpy)(void* to, size_t to_bytes, const void* from, size_t bytes, CopyKind kind) = nullptr;
   Error (*MemcpyAsync)(void* to, size_t to_bytes, const void* from, size_t bytes, CopyKind kind,
                        Stream stream) = nullptr;
+  /*! \brief Page-locked memory of the host, from which copies are asynchronous.  nullptr: a release without it. */
+  Error (*MallocHost)(void** data, size_t bytes) = nullptr;
+  Error (*FreeHost)(void* data) = nullptr;
   Error (*CreateStream)(Stream* stream) = nullptr;
   Error (*DestroyStream)(Stream stream) = nullptr;
   /*! \brief What the calling thread's launches met; it is forgotten then.  nullptr: a release without it. */

@@ -43,6 +43,8 @@ BoundApi<Api>& Bound() {
                 {"cnrtQueueCreate", &api->QueueCreate},
                 {"cnrtQueueDestroy", &api->QueueDestroy},
                 {"cnrtQueueSync", &api->QueueSync},
+                {"cnrtHostMalloc", &api->HostMalloc, true},
+                {"cnrtFreeHost", &api->FreeHost, true},
                 {"cnrtGetLastError", &api->GetLastError, true},
                 {"cnrtPeekAtLastError", &api->PeekAtLastError, true}};
       },

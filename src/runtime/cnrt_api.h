@@ -35,6 +35,9 @@ struct Api {
   Error (*Free)(void* data) = nullptr;
   Error (*Memcpy)(void* to, void* from, size_t bytes, Direction direction) = nullptr;
   Error (*MemcpyAsync)(void* to, void* from, size_t bytes, Queue queue, Direction direction) = nullptr;
+  /*! \brief Page-locked memory of the host, from which copies are asynchronous.  nullptr: a release without it. */
+  Error (*HostMalloc)(void** data, size_t bytes) = nullptr;
+  Error (*FreeHost)(void* data) = nullptr;
   Error (*QueueCreate)(Queue* queue) = nullptr;
   Error (*QueueDestroy)(Queue queue) = nullptr;
   Error (*QueueSync)(Queue queue) = nullptr;

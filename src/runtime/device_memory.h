@@ -29,7 +29,10 @@ class DeviceMemory {
   /*! \brief Memory for one call of a kernel, given back before the kernel need have run. */
   virtual void* TakeWorkspace(int device, size_t bytes) = 0;
   virtual void GiveWorkspace(int device, void* data) = 0;
-  /*! \brief Copies; either side may be the host.  What the host reads is there when it returns. */
+  //! \brief Copies, in the order of a stream; either side may be the host.
+  //!
+  //! What the host reads is there when it returns; where it writes, its memory may change then, and what is put on the
+  //! stream afterwards finds it written.
   virtual void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes,
                     void* stream) = 0;
   virtual void Synchronize(int device, void* stream) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of device tensors on the host, for functions that run there in the device's stead.
+// Copies between device tensors and the host: for callers, and for functions that run there in the device's stead.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/c_env_api.h>
@@ -31,8 +31,37 @@ void Copy(DLTensor* from, DLTensor* to, DLDevice device) {
   tvm::runtime::DeviceAPI* api = tvm::runtime::DeviceAPI::Get(device);
   void* stream = TVMFFIEnvGetStream(device.device_type, device.device_id);
   api->CopyDataFromTo(from, to, stream);
-  // the host goes on with the data at once
-  api->StreamSync(device, stream);
+  // the host goes on with the data at once, as after copies of ext_dev (device_memory.h)
+  if (device.device_type != kDLExtDev) api->StreamSync(device, stream);
+}
+
+DLTensor OfHost(const DLTensor& tensor, void* data) {
+  DLTensor made = tensor;
+  made.data = data;
+  made.device = {kDLCPU, 0};
+  made.strides = nullptr;
+  made.byte_offset = 0;
+  return made;
+}
+
+/*! \brief Where bytes of the host fill a tensor, or those of a tensor memory of the host. */
+void CheckBytes(const DLTensor& tensor, int64_t bytes) {
+  TVM_FFI_CHECK(static_cast<size_t>(bytes) == tvm::ffi::GetDataSize(tensor), ValueError)
+      << bytes << " bytes of the host for a tensor of " << tvm::ffi::GetDataSize(tensor);
+}
+
+/*! \brief Fills a tensor with as many bytes of the host, in the order of the current stream. */
+void Write(DLTensor* to, void* from, int64_t bytes) {
+  CheckBytes(*to, bytes);
+  DLTensor host = OfHost(*to, from);
+  Copy(&host, to, to->device);
+}
+
+/*! \brief Copies a tensor to memory of the host, once what is on the current stream is done. */
+void Read(DLTensor* from, void* to, int64_t bytes) {
+  CheckBytes(*from, bytes);
+  DLTensor host = OfHost(*from, to);
+  Copy(from, &host, from->device);
 }
 
 /*! \brief A copy of a tensor of a device, as the address of a DLTensor; `FromHost` takes it back.
@@ -68,7 +97,11 @@ void FromHost(void* handle, DLTensor* tensor, bool written) {
 }  // namespace
 
 TVM_FFI_STATIC_INIT_BLOCK() {
-  tvm::ffi::reflection::GlobalDef().def("uir.runtime.to_host", &ToHost).def("uir.runtime.from_host", &FromHost);
+  tvm::ffi::reflection::GlobalDef()
+      .def("uir.runtime.to_host", &ToHost)
+      .def("uir.runtime.from_host", &FromHost)
+      .def("uir.runtime.write_tensor", &Write)
+      .def("uir.runtime.read_tensor", &Read);
 }
 
 }  // namespace uir::runtime

@@ -33,6 +33,16 @@ struct MluCalls {
         cnrt::Require().MemcpyAsync(to, const_cast<void*>(from), bytes, queue, cnrt::Direction::kDeviceToDevice),
         "cnrtMemcpyAsync");
   }
+  static void* AllocateHost(size_t bytes) {
+    void* data = nullptr;
+    const cnrt::Api& api = cnrt::Require();
+    return api.HostMalloc && api.FreeHost && api.HostMalloc(&data, bytes) == cnrt::kSuccess ? data : nullptr;
+  }
+  static void FreeHost(void* data) { cnrt::Check(cnrt::Require().FreeHost(data), "cnrtFreeHost"); }
+  static void CopyStaged(void* to, const void* from, size_t bytes, void* queue) {
+    cnrt::Check(cnrt::Require().MemcpyAsync(to, const_cast<void*>(from), bytes, queue, cnrt::Direction::kHostToDevice),
+                "cnrtMemcpyAsync");
+  }
   static void CopyHost(void* to, const void* from, size_t bytes, bool to_host) {
     cnrt::Direction direction = to_host ? cnrt::Direction::kDeviceToHost : cnrt::Direction::kHostToDevice;
     cnrt::Check(cnrt::Require().Memcpy(to, const_cast<void*>(from), bytes, direction), "cnrtMemcpy");

@@ -27,6 +27,16 @@ struct NpuCalls {
     acl::Check(acl::Require().MemcpyAsync(to, bytes, from, bytes, acl::CopyKind::kDeviceToDevice, stream),
                "aclrtMemcpyAsync");
   }
+  static void* AllocateHost(size_t bytes) {
+    void* data = nullptr;
+    const acl::Api& api = acl::Require();
+    return api.MallocHost && api.FreeHost && api.MallocHost(&data, bytes) == acl::kSuccess ? data : nullptr;
+  }
+  static void FreeHost(void* data) { acl::Check(acl::Require().FreeHost(data), "aclrtFreeHost"); }
+  static void CopyStaged(void* to, const void* from, size_t bytes, void* stream) {
+    acl::Check(acl::Require().MemcpyAsync(to, bytes, from, bytes, acl::CopyKind::kHostToDevice, stream),
+               "aclrtMemcpyAsync");
+  }
   static void CopyHost(void* to, const void* from, size_t bytes, bool to_host) {
     acl::CopyKind kind = to_host ? acl::CopyKind::kDeviceToHost : acl::CopyKind::kHostToDevice;
     acl::Check(acl::Require().Memcpy(to, bytes, from, bytes, kind), "aclrtMemcpy");

@@ -13,7 +13,7 @@ namespace uir::runtime {
 
 //! \brief Takes workspaces from TVM's device and gives them back.
 //!
-//! On an NPU or MLU they come from a pool of the stream (workspace_pool.h), on a GPU from TVM's of the thread: after
+//! On an NPU or MLU they come from a pool of the stream (stream_pool.h), on a GPU from TVM's of the thread: after
 //! the first call nothing is allocated, which capture into a graph needs.
 class WorkspaceOfCall {
  public:

@@ -34,20 +34,28 @@ def aligned(count: int, offset: int) -> np.ndarray:
     return raw[start : start + count * 4].view("float32")
 
 
+#: The host, and what launches by queues: here the host model.
+PLACES = {"cpu": tvm.cpu(), "ext_dev": tvm.ext_dev(0)}
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_round_trip(dtype: str, kind: str) -> None:
+def test_round_trip(dtype: str, kind: str, place: str) -> None:
     array = np.arange(24).reshape(4, 6).astype(dtype)
     value = array if kind == "numpy" else torch.from_numpy(array)
-    back = from_tvm(to_tvm(value), Likeness.of([value]))
+    there = to_tvm(value, PLACES[place])
+    assert there.device == PLACES[place]
+    back = from_tvm(there, Likeness.of([value]))
     assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
     np.testing.assert_array_equal(np.asarray(back), array)
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("offset", [0, 4])
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_round_trip_of_narrow_floats(dtype: str, offset: int, kind: str) -> None:
+def test_round_trip_of_narrow_floats(dtype: str, offset: int, kind: str, place: str) -> None:
     """Of NumPy's own kind or not, aligned or not: DLPack takes none of them from NumPy."""
     array = aligned(6, offset).view(getattr(ml_dtypes, dtype))
     array[:] = np.arange(array.size) % 8
@@ -55,7 +63,7 @@ def test_round_trip_of_narrow_floats(dtype: str, offset: int, kind: str) -> None
     if kind == "torch":
         bits = torch.from_numpy(array.view(f"int{8 * array.itemsize}"))
         value = bits.view(getattr(torch, dtype))
-    back = from_tvm(to_tvm(value), Likeness.of([value]))
+    back = from_tvm(to_tvm(value, PLACES[place]), Likeness.of([value]))
     assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
     numbers = back.float().numpy() if kind == "torch" else back.astype("float32")
     np.testing.assert_array_equal(numbers, array.astype("float32"))

@@ -17,6 +17,8 @@ from uir_tvm._native import library_path
 from tests.without_torch import script
 
 FAKE = pathlib.Path(__file__).with_name("fake")
+#: Page-locked bytes of a queue (src/runtime/staging.h).
+BLOCK = 256 << 10
 
 
 @attrs.frozen
@@ -32,6 +34,7 @@ class Runtime:
     #: Of the functions: the start of their names, and those that do what is counted here.
     prefix: str
     malloc: str
+    lock: str
     copy: str
     wait: str
     free: str
@@ -57,7 +60,7 @@ class Runtime:
             "second device": {"device": 1},
             "on a queue": {"stream": 4096},
             "no such device": {"device": 5},
-            "no memory": {"failing": self.malloc, "code": memory},
+            "no memory": {"failing": self.malloc, "code": memory, "stream": 8192},
             "failing copy": {"failing": self.copy, "code": copy},
             "failing launch": {"failing": "launch", "code": launch},
             "failing kernel": {"failing": self.wait, "code": kernel},
@@ -90,6 +93,7 @@ RUNTIMES = {
         {"kind": "ascend", "arch": "dav-2201", "describe": "uir.runtime.acl.describe"},
         "aclrt",
         "aclrtMalloc",
+        "aclrtMallocHost",
         "aclrtMemcpy",
         "aclrtSynchronizeStream",
         "aclrtFree",
@@ -100,7 +104,7 @@ RUNTIMES = {
         "npu",
         # ends with a block of 32 bytes that a wide transfer may touch
         f"aclrtMalloc {4 * 128 + 32} 0",
-        "aclrtMemcpy 512 of 512 kind 1",
+        "aclrtMemcpyAsync 512 of 512 kind 1 stream {queue} page-locked",
         "aclrtMemcpy 512 of 512 kind 2",
         (107001, 207001, 507899, 107003, 507035),
     ),
@@ -111,6 +115,7 @@ RUNTIMES = {
         {"kind": "bang", "arch": "372", "describe": "uir.runtime.cnrt.describe"},
         "cnrt",
         "cnrtMalloc",
+        "cnrtHostMalloc",
         "cnrtMemcpy",
         "cnrtQueueSync",
         "cnrtFree",
@@ -120,7 +125,7 @@ RUNTIMES = {
         {"error": "", "name": "MLU370-X8"},
         "mlu",
         "cnrtMalloc 512",
-        "cnrtMemcpy 512 direction 0",
+        "cnrtMemcpyAsync 512 queue {queue} direction 0 page-locked",
         "cnrtMemcpy 512 direction 2",
         (100005, 100100, 632015, 101312, 999991),
     ),
@@ -143,6 +148,17 @@ class Found:
         assert "error" not in outcome, outcome
         return [line for line in outcome["log"] if not line.startswith(self.runtime.select)]
 
+    def actions(self, case: str) -> list[str]:
+        """How writes of a case reached the device: "queued", or after a "wait" by a "copy" at once."""
+        runtime, found = self.runtime, []
+        for line in self.answer["writes"][case]:
+            if line.startswith(f"{runtime.copy}Async"):
+                assert line.endswith("page-locked")
+                found.append("queued")
+            elif line.startswith((runtime.wait, f"{runtime.copy} ")):
+                found.append("wait" if line.startswith(runtime.wait) else "copy")
+        return found
+
 
 @pytest.fixture(scope="module", params=RUNTIMES.values(), ids=list(RUNTIMES))
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
@@ -155,7 +171,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     subprocess.run([*flags, "-o", str(kernels), str(FAKE / runtime.kernels), str(library)], check=True)
     done = subprocess.run(
         script(FAKE / "run_device.py", libinfo.find_libtvm_runtime(), library_path(), library, kernels),
-        input=json.dumps(runtime.common | {"cases": runtime.cases}),
+        input=json.dumps(runtime.common | {"cases": runtime.cases, "lock": runtime.lock}),
         env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
         check=True,
         capture_output=True,
@@ -178,19 +194,21 @@ def test_the_process_settles_on_one_memory(found: Found) -> None:
 def test_what_a_call_asks_the_runtime_for(found: Found) -> None:
     """Two tensors are made and filled, a workspace taken, two kernels launched, the result read."""
     runtime, log = found.runtime, found.log("plain")
-    waits = f"{runtime.wait} 0"  # ours before the copy, TVM's after it
-    assert log[:8] == 2 * [runtime.made, waits, runtime.to_device, waits]
+    write, waits = runtime.to_device.format(queue=0), f"{runtime.wait} 0"
+    assert log[:5] == [runtime.made, f"{runtime.lock} {BLOCK}", write, runtime.made, write]
     launched = [line for line in log if not line.startswith(runtime.prefix)]
     assert launched == [runtime.launched.format(kernel=name, queue=0) for name in ("twice", "plus_one")]
-    assert log.index(launched[0]) > 8, "the workspace comes first"
-    after = log[log.index(launched[1]) + 1 :]
-    assert after[:2] == [waits, runtime.to_host]
-    assert after.count(runtime.free) == 2, "the tensors; the workspace is kept for the stream's next call"
+    assert log[5] == runtime.made and log.index(launched[0]) == 6, "the workspace comes first"
+    # tensors and workspace stay with the stream, for its next calls
+    assert log[log.index(launched[1]) + 1 :] == [waits, runtime.to_host]
 
 
 def test_launches_go_to_the_current_queue_and_device(found: Found) -> None:
-    runtime = found.runtime
-    assert runtime.launched.format(kernel="twice", queue=4096) in found.log("on a queue")
+    """Copies too: the result is waited for on the queue that computes it."""
+    runtime, log = found.runtime, found.log("on a queue")
+    assert runtime.launched.format(kernel="twice", queue=4096) in log
+    assert log.count(runtime.to_device.format(queue=4096)) == 2
+    assert log[-2:] == [f"{runtime.wait} 4096", runtime.to_host]
     assert f"{runtime.select} 1" in found.outcome("second device")["log"]
 
 
@@ -203,8 +221,8 @@ STREAMS = {
     "another thread": (0, 0),
     "the stream goes": (0, 1),
     "a stream of its address": (1, 0),
-    # those of streams 0, 1001, 1002 and of the case on a queue are idle
-    "full memory": (1, 4),
+    # those of streams 0, 1001, 1002 are idle
+    "full memory": (1, 3),
     "afterwards": (0, 0),
 }
 
@@ -224,19 +242,34 @@ def test_a_workspace_is_freed_when_its_stream_is_done(found: Found) -> None:
 
 @pytest.mark.parametrize("calls", [1, 40])
 def test_a_step_waits_for_its_result_alone(found: Found, calls: int) -> None:
-    """However many kernels: none is waited for but where the result is read, once it is all on the queue."""
+    """However many inputs and kernels: the host waits once, where it reads the result, all being queued."""
     runtime = found.runtime
-    for log in found.answer["tokens"][str(calls)]:
-        launched = [at for at, line in enumerate(log) if line.startswith(("twice", "plus_one"))]
-        assert len(launched) == 4 * calls
-        waits = [at for at, line in enumerate(log) if line.startswith(runtime.wait)]
-        assert not [at for at in waits if launched[0] < at < launched[-1]]
-        after = [line for line in log[launched[-1] + 1 :] if not line.startswith(runtime.select)]
-        assert after[:2] == [f"{runtime.wait} 0", runtime.to_host]
-        # of each input that is written: ours before the copy, TVM's after it; and of the result
-        assert len(waits) == 2 * 2 + 2
-        others = [line for line in log if not line.startswith((runtime.select, "twice", "plus_one"))]
-        assert len(others) < 30, "calls of the runtime grow with kernels"
+    log = found.answer["tokens"][str(calls)][-1]  # earlier steps find no memory to take
+    asked = [line for line in log if not line.startswith(runtime.select)]
+    assert asked[:2] == 2 * [runtime.to_device.format(queue=0)]
+    assert len(asked) == 2 + 4 * calls + 2
+    assert all(line.startswith(("twice", "plus_one")) for line in asked[2:-2])
+    assert asked[-2:] == [f"{runtime.wait} 0", runtime.to_host]
+
+
+def test_writes_wait_where_there_is_no_room(found: Found) -> None:
+    """Four pieces of 60 KiB have room; the next waits and is copied at once, and there is room for four more.
+
+    What is larger than a piece waits, and so does all where the runtime has no page-locked memory.
+    """
+    runtime = found.runtime
+    assert found.actions("small") == ["queued"] * 4 + ["wait", "copy"] + ["queued"] * 4
+    assert found.actions("large") == ["wait", "copy"]
+    assert found.actions("none") == ["wait", "copy"] * 2
+    assert sum(line.startswith(runtime.lock) for line in found.answer["writes"]["small"]) == 1
+
+
+def test_copies_of_tvm_wait_on_the_current_queue(found: Found) -> None:
+    """TVM names no queue, and waits itself behind each copy."""
+    runtime = found.runtime
+    log = [line for line in found.answer["of TVM"] if not line.startswith(runtime.select)]
+    waits = f"{runtime.wait} 4001"
+    assert log == [runtime.to_device.format(queue=4001), waits, waits, runtime.to_host, waits]
 
 
 @pytest.mark.parametrize("case", list(RUNTIMES["npu"].refused))

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from ..errors import GenerationError, SizeError, first_line
+from ..runtime.tensors import array_of
 from .answer_text import stops_of
 from .next_token import Sampling
 from .token_chooser import TokenChooser, uniforms_of
@@ -157,8 +158,7 @@ class NextToken:
 
 
 def _array(value: Any) -> np.ndarray:
-    made: np.ndarray = value if isinstance(value, np.ndarray) else value.numpy()
-    return made
+    return value if isinstance(value, np.ndarray) else array_of(value)
 
 
 def numbers_of(tokens: Iterable[Any]) -> list[int]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +15,14 @@ import tvm
 import tvm_ffi
 
 from ..errors import DeviceError, ShapeError, SizeError, first_line
+from ..tensor_view import PLAIN
 
 #: Kernels use vector loads on parameters, so TVM asks for this alignment; other memory is copied.
 ALIGNMENT = 64
 #: The devices, as torch and TVM call them, whose memory and streams both use.
 SHARED = "cuda"
+#: The devices of which src/runtime/queued_memory.h is the memory, or a host model.
+QUEUED = "ext_dev"
 
 
 @attrs.frozen
@@ -168,7 +172,7 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
             value = value.cpu()
         if _lies_on(value) == (device.type, device.index) and _shared(value):
             return tvm.runtime.from_dlpack(value)
-        return tvm.runtime.tensor(_torch_to_numpy(value.cpu()), device)
+        return from_host(_torch_to_numpy(value.cpu()), device)
     # not ascontiguousarray, which makes rank 1 of rank 0
     array = np.asarray(value, order="C")
     # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats, some of kind "f", are copied. Of
@@ -177,7 +181,43 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
     plain = array.dtype.kind in "iuf" and array.dtype.isbuiltin == 1
     if device.type == "cpu" and aligned and array.size and array.flags.writeable and plain:
         return tvm.runtime.from_dlpack(array)
-    return tvm.runtime.tensor(array, device)
+    return from_host(array, device)
+
+
+def from_host(array: np.ndarray, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
+    """A tensor of its own of an array's numbers.
+
+    On a device that launches by queues (``ext_dev``) it is written in the order of the current one, so that
+    nobody waits (src/runtime/queued_memory.h); TVM waits behind every copy.
+    """
+    if device.type != QUEUED or not array.size:
+        return tvm.runtime.tensor(array, device)
+    array = np.asarray(array, order="C")
+    made = tvm.runtime.empty(array.shape, str(array.dtype), device)
+    write = tvm_ffi.get_global_func("uir.runtime.write_tensor")
+    write(made, ctypes.c_void_p(array.ctypes.data), array.nbytes)
+    return made
+
+
+def on_host(value: tvm.runtime.Tensor) -> tvm.runtime.Tensor:
+    """The tensor in the host's memory: itself where it lies there, else once it is computed."""
+    if value.device.type == "cpu":
+        return value
+    if value.device.type != QUEUED or 0 in value.shape:
+        return value.copyto(tvm.cpu())
+    made = tvm.runtime.empty(value.shape, value.dtype)
+    read = tvm_ffi.get_global_func("uir.runtime.read_tensor")
+    bits = math.prod(made.shape) * tvm_ffi.dtype(made.dtype).bits
+    read(value, ctypes.c_void_p(made.data_ptr()), math.ceil(bits / 8))
+    return made
+
+
+def array_of(value: tvm.runtime.Tensor) -> np.ndarray:
+    """The tensor's numbers in the host's memory."""
+    host = on_host(value)
+    # tensors that others see too are copied
+    own = host is not value and host.dtype in PLAIN and 0 not in host.shape
+    return np.from_dlpack(host) if own else host.numpy()
 
 
 def _shared(value: Any) -> bool:
@@ -223,11 +263,11 @@ class Likeness:
 def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
     """A NumPy array or a torch tensor; over the same memory where that is the CPU's, or torch's own GPU's."""
     if not like.torch:
-        return value.numpy()
+        return array_of(value)
     import torch
 
-    stays = value.device.type == "cpu" or (value.device.type == SHARED and like.gpu)
-    return torch.from_dlpack(value if stays else value.copyto(tvm.cpu()))
+    stays = value.device.type == SHARED and like.gpu
+    return torch.from_dlpack(value if stays else on_host(value))
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> list[np.ndarray]:

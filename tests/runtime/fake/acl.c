@@ -35,6 +35,8 @@ void fake_note(const char* format, ...) {
   va_end(rest);
 }
 
+#include "queued_copies.h"
+
 static int done(const char* name) { return strcmp(name, failing) == 0 ? code : 0; }
 
 #define NAMED(name, ...)                  \
@@ -69,14 +71,20 @@ int aclrtFree(void* data) {
   free(data);
   NAMED("aclrtFree", "\n");
 }
+int aclrtMallocHost(void** data, size_t bytes) { return lock_memory("aclrtMallocHost", data, bytes); }
+int aclrtFreeHost(void* data) {
+  unlock_memory(data);
+  NAMED("aclrtFreeHost", "\n");
+}
 int aclrtMemcpy(void* to, size_t most, const void* from, size_t bytes, int kind) {
   fake_note("aclrtMemcpy %zu of %zu kind %d\n", bytes, most, kind);
   memcpy(to, from, bytes);
   return done("aclrtMemcpy");
 }
 int aclrtMemcpyAsync(void* to, size_t most, const void* from, size_t bytes, int kind, void* stream) {
-  fake_note("aclrtMemcpyAsync %zu of %zu kind %d stream %zu\n", bytes, most, kind, (size_t)stream);
-  memcpy(to, from, bytes);
+  fake_note("aclrtMemcpyAsync %zu of %zu kind %d stream %zu%s\n", bytes, most, kind, (size_t)stream,
+            is_locked(from) ? " page-locked" : "");
+  copy_queued(to, from, bytes, stream);
   return done("aclrtMemcpyAsync");
 }
 int aclrtCreateStream(void** stream) {
@@ -89,6 +97,7 @@ int aclrtDestroyStream(void* stream) {
 }
 int aclrtSynchronizeStream(void* stream) {
   fake_note("aclrtSynchronizeStream %zu\n", (size_t)stream);
+  fake_run(stream);
   return done("aclrtSynchronizeStream");
 }
 int aclrtGetLastError(int level) { return level == 0 ? done("launch") : 1; }

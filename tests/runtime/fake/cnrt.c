@@ -38,6 +38,8 @@ void fake_note(const char* format, ...) {
   va_end(rest);
 }
 
+#include "queued_copies.h"
+
 static int done(const char* name) { return strcmp(name, failing) == 0 ? code : 0; }
 
 // What `<<<...>>>` leaves behind.
@@ -74,14 +76,21 @@ int cnrtFree(void* data) {
   fake_note("cnrtFree\n");
   return done("cnrtFree");
 }
+int cnrtHostMalloc(void** data, size_t bytes) { return lock_memory("cnrtHostMalloc", data, bytes); }
+int cnrtFreeHost(void* data) {
+  unlock_memory(data);
+  fake_note("cnrtFreeHost\n");
+  return done("cnrtFreeHost");
+}
 int cnrtMemcpy(void* to, void* from, size_t bytes, int direction) {
   fake_note("cnrtMemcpy %zu direction %d\n", bytes, direction);
   memcpy(to, from, bytes);
   return done("cnrtMemcpy");
 }
 int cnrtMemcpyAsync(void* to, void* from, size_t bytes, void* queue, int direction) {
-  fake_note("cnrtMemcpyAsync %zu queue %zu direction %d\n", bytes, (size_t)queue, direction);
-  memcpy(to, from, bytes);
+  fake_note("cnrtMemcpyAsync %zu queue %zu direction %d%s\n", bytes, (size_t)queue, direction,
+            is_locked(from) ? " page-locked" : "");
+  copy_queued(to, from, bytes, queue);
   return done("cnrtMemcpyAsync");
 }
 int cnrtQueueCreate(void** queue) {
@@ -95,6 +104,7 @@ int cnrtQueueDestroy(void* queue) {
 }
 int cnrtQueueSync(void* queue) {
   fake_note("cnrtQueueSync %zu\n", (size_t)queue);
+  fake_run(queue);
   return done("cnrtQueueSync");
 }
 int cnrtGetLastError(void) {

@@ -22,22 +22,24 @@ EXT_DEV = 12
 
 
 class Memory:
-    """What TVM's device API does for tensors of ``ext_dev``, through tvm-ffi's own tensors."""
+    """Tensors of ``ext_dev``, through tvm-ffi's own, as callers of executables write and read them."""
 
     def __init__(self, runtime: ctypes.CDLL) -> None:
         self.empty = tvm_ffi.get_global_func("runtime.TVMTensorAllocWithScope")
-        self.copy_from = tvm_ffi.get_global_func("runtime.TVMTensorCopyFromBytes")
-        self.copy_to = tvm_ffi.get_global_func("runtime.TVMTensorCopyToBytes")
+        self.write = tvm_ffi.get_global_func("uir.runtime.write_tensor")
+        self.read = tvm_ffi.get_global_func("uir.runtime.read_tensor")
 
     def tensor(self, array: np.ndarray, device: int) -> Any:
         shape, where = tvm_ffi.Shape(list(array.shape)), tvm_ffi.device("ext_dev", device)
         made = self.empty(shape, tvm_ffi.dtype("float32"), where, None)
-        self.copy_from(made, ctypes.c_void_p(array.ctypes.data), array.nbytes)
+        given = array.copy()
+        self.write(made, ctypes.c_void_p(given.ctypes.data), given.nbytes)
+        given[...] = -1  # the caller's again: what was written stays
         return made
 
     def array(self, tensor: Any) -> np.ndarray:
         out = np.zeros(tuple(tensor.shape), "float32")
-        self.copy_to(tensor, ctypes.c_void_p(out.ctypes.data), out.nbytes)
+        self.read(tensor, ctypes.c_void_p(out.ctypes.data), out.nbytes)
         return out
 
 
@@ -71,8 +73,8 @@ def run(
     try:
         module = tvm_ffi.get_global_func("uir.runtime.device_module")(described, ["// text"], [binaries])
         x = np.arange(SIZE, dtype="float32")
-        tensors = [memory.tensor(array, device) for array in (x, np.zeros(SIZE, "float32"))]
         with tvm_ffi.use_raw_stream(tvm_ffi.device("ext_dev", device), case.get("stream", 0)):
+            tensors = [memory.tensor(array, device) for array in (x, np.zeros(SIZE, "float32"))]
             module["affine"](*tensors)
             assert np.array_equal(memory.array(tensors[1]), 2 * x + 1)
         del tensors
@@ -149,6 +151,35 @@ def tokens(
     return logs
 
 
+def writes(lock: bytes, runtime: ctypes.CDLL, memory: Memory) -> dict[str, list[str]]:
+    """What the runtime was asked for writes that page-locked memory has room for, and for others."""
+    floats = {"small": 9 * [15 << 10], "large": [(16 << 10) + 1], "none": [SIZE, SIZE]}
+    logs = {}
+    for stream, (name, sizes) in enumerate(floats.items(), 3001):
+        runtime.fake_reset(lock if name == "none" else b"", 1)
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("ext_dev", 0), stream):
+            arrays = [np.arange(size, dtype="float32") + k for k, size in enumerate(sizes)]
+            made = [memory.tensor(array, 0) for array in arrays]
+            logs[name] = runtime.fake_log().decode().split("\n")[:-1]
+            for array, tensor in zip(arrays, made, strict=True):
+                assert np.array_equal(memory.array(tensor), array), name
+    return logs
+
+
+def other_copies(runtime: ctypes.CDLL, memory: Memory) -> list[str]:
+    """What the runtime was asked when TVM itself wrote and read, on a queue."""
+    write, read = (tvm_ffi.get_global_func(f"runtime.TVMTensorCopy{way}Bytes") for way in ("From", "To"))
+    given, found = np.arange(SIZE, dtype="float32"), np.zeros(SIZE, "float32")
+    runtime.fake_reset(b"", 0)
+    with tvm_ffi.use_raw_stream(tvm_ffi.device("ext_dev", 0), 4001):
+        made = memory.tensor(found, 0)
+        runtime.fake_reset(b"", 0)
+        write(made, ctypes.c_void_p(given.ctypes.data), given.nbytes)
+        read(made, ctypes.c_void_p(found.ctypes.data), found.nbytes)
+    assert np.array_equal(given, found)
+    return runtime.fake_log().decode().split("\n")[:-1]
+
+
 def main() -> None:
     runtime_path, ours, fake, kernels = sys.argv[1:]
     ctypes.CDLL(runtime_path, ctypes.RTLD_GLOBAL)
@@ -161,6 +192,8 @@ def main() -> None:
     outcomes = {name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()}
     streams = workspaces(common, runtime, memory, code)
     steps = tokens(common, runtime, memory, code)
+    written = writes(common["lock"].encode(), runtime, memory)
+    of_tvm = other_copies(runtime, memory)
     described = {str(key): str(value) for key, value in described.items()}
     chosen = str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")())
     try:
@@ -169,7 +202,7 @@ def main() -> None:
     except Exception as error:
         other = str(error).replace("\x1f", "|")
     answer = {"described": described, "cases": outcomes, "chosen": chosen, "other": other, "streams": streams}
-    answer["tokens"] = steps
+    answer |= {"tokens": steps, "writes": written, "of TVM": of_tvm}
     json.dump(answer, sys.stdout)
 
 
