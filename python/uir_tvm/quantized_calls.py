@@ -7,6 +7,7 @@ product that reads it, and `expanded` says it in Relax's own operators.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,17 +98,18 @@ def expanded(builder: relax.BlockBuilder, call: Any, parts: list[Any] | None = N
     packed, *others = list(call.args[1:-1]) if parts is None else parts
     rows, size = packed.ty.shape.values
     groups, half = others[0].ty.shape.values[1], packing.group * packing.bits // 8
-    codes = emit(op.reshape(packed, (rows, groups, 1, half)))
+    codes = emit(op.reshape(packed, (rows, groups, half)))
+    wide = [emit(op.reshape(other, (rows, groups, 1))) for other in others]
+    if packing.scale_dtype != "float32":
+        wide = [emit(op.astype(other, "float32")) for other in wide]
     if packing.bits == 4:
-        halves = relax.const(np.array([0, 4], np.uint8).reshape(1, 1, 2, 1))
-        codes = emit(op.right_shift(codes, halves))
-        codes = emit(op.bitwise_and(codes, relax.const(15, "uint8")))
+        # halves apart: by one number each they are masked and shifted by vectors of any device
+        low = emit(op.bitwise_and(codes, relax.const(15, "uint8")))
+        high = emit(op.right_shift(codes, relax.const(4, "uint8")))
+        codes = emit(op.concat([low, high], axis=2))
     values = emit(op.astype(codes, "float32"))
     if packing.zero:
         values = emit(op.subtract(values, relax.const(float(packing.zero), "float32")))
-    wide = [emit(op.reshape(other, (rows, groups, 1, 1))) for other in others]
-    if packing.scale_dtype != "float32":
-        wide = [emit(op.astype(other, "float32")) for other in wide]
     values = emit(op.multiply(values, wide[0]))
     if packing.offsets:
         values = emit(op.add(values, wide[1]))

@@ -119,6 +119,22 @@ def test_rows_are_taken_before_they_are_unpacked(mode: str) -> None:
     np.testing.assert_array_equal(np.asarray(uir_tvm.compile(mod)(rows)), values[rows])
 
 
+@pytest.mark.parametrize("packing", [Q4_1, Q8], ids=str)
+@pytest.mark.parametrize("device", DEVICE_TARGETS[1:], ids=name_of)
+def test_devices_unpack_rows_by_vectors(device: DeviceTarget, packing: Packing) -> None:
+    """No scalar code touches codes: it takes some tens of cycles for each of them."""
+    parts, values = tensor(packing, 96, 256)
+
+    def emit(builder: relax.BlockBuilder, x: Any, weights: list[Any]) -> Any:
+        return builder.emit(relax.op.take(weights[0], x, 0))
+
+    exe = uir_tvm.compile(module(((1, 5), "int64"), [(packing, parts)], emit), target=device.target())
+    rows = np.array([[3, 95, 3, 0, 64]])
+    np.testing.assert_array_equal(np.asarray(exe(rows)), values[rows])
+    notes = [note for kernel in exe.info.kernels for part in kernel.code["printer"].values() for note in part]
+    assert notes and not [note for note in notes if "uint8" in note and "scalar code" in note]
+
+
 def test_one_tensor_may_be_embedding_and_head() -> None:
     parts, values = tensor(Q4_1, 96, 64)
 
