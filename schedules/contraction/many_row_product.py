@@ -44,7 +44,7 @@ from uir_tvm.schedule.row_chain import (
     refuse_crossing,
 )
 from uir_tvm.schedule.smaller import shrink_of
-from uir_tvm.schedule.tile_facts import product_groups, units_of
+from uir_tvm.schedule.tile_facts import product_groups, space_of, units_of
 
 #: Rows and columns of tiles to choose from, and groups of which a place is multiplied at once.
 SIDES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -58,8 +58,6 @@ FACTOR_MOVED, VALUE_MOVED = 8, 2
 START_CYCLES = 1000
 #: What a tile with masks costs of one without, and what part of the units at least does without them.
 RAGGED, EVEN = 1.5, 0.6
-#: Groups that the matrix unit takes at once, and columns.
-DEPTH, COLUMNS = 32, 64
 #: Bytes of reg that a number of x takes where factors are made of it: as it comes, turned, and two factors.
 MADE_BYTES = 24
 
@@ -188,6 +186,7 @@ def _tile(hw: HardwareModel, sizes: tuple[int, int, int], units: int, is_open: b
         Whether there may be fewer rows: where several tiles have them, all that is done for one has a mask.
     """
     room = hw.reg_bytes * 7 // 8 // shrink_of(hw)
+    depth, column_step = _depth(hw), space_of(hw).matrix_columns
     lanes, clock = hw.vector_bytes / 4, float(hw.figures.get("clock_hz", ASSUMED_CLOCK))
     memory = float(hw.figures.get("dram_bytes_per_second", ASSUMED_MEMORY)) / clock / units
 
@@ -196,7 +195,7 @@ def _tile(hw: HardwareModel, sizes: tuple[int, int, int], units: int, is_open: b
 
     def work(tile: tuple[int, int, int]) -> tuple[float, tuple[int, int, int]]:
         rows, columns, groups = tile
-        deep, wide = math.ceil(groups / DEPTH) * DEPTH, math.ceil(columns / COLUMNS) * COLUMNS
+        deep, wide = math.ceil(groups / depth) * depth, math.ceil(columns / column_step) * column_step
         tall, broad = math.ceil(sizes[0] / rows), math.ceil(sizes[1] / columns)
         members, count = _shared_out(tall, broad, units)
         steps = math.ceil(broad * members / count) * math.ceil(tall / members) * math.ceil(sizes[2] / groups)
@@ -214,17 +213,25 @@ def _tile(hw: HardwareModel, sizes: tuple[int, int, int], units: int, is_open: b
     return min(fitting, key=work) if fitting else min(tiles, key=lambda tile: held(*tile))
 
 
+def _depth(hw: HardwareModel) -> int:
+    """Groups that the matrix unit takes at once, in float32."""
+    return max(1, space_of(hw).matrix_bytes // 4)
+
+
 def _chunks(hw: HardwareModel, groups: int) -> list[int]:
     """Numbers of groups that a tile may take at once.
 
-    Where rows of a tile begin at blocks of memory, whole blocks of bytes; else such as leave no rest, which
-    would have masks, and even ones, since bytes are unpacked in pairs.
+    Where rows of a tile begin at blocks of memory, whole blocks of bytes; else such as leave no rest, or as
+    the matrix unit takes them at once. Bytes are unpacked in pairs, so that of an even number chunks are even.
     """
     block = int(hw.figures.get("row_align_bytes", 1))
     if block > 1:
         return [min(groups, size) for size in range(block, max(SIDES) + 1, block)]
     whole = _divisors(groups, max(SIDES))
-    return [size for size in whole if size % 2 == 0] or whole
+    if groups % 2:
+        return whole
+    deep = range(_depth(hw), min(groups, max(SIDES)), _depth(hw))
+    return sorted({*(size for size in whole if size % 2 == 0), *deep})
 
 
 def _shared_out(rows: int, columns: int, most: int) -> tuple[int, int]:

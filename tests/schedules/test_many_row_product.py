@@ -57,9 +57,9 @@ def test_printed_text_of_open_rows_has_no_scalar_code(device: Any) -> None:
         assert sum(each["S"].instructions for each in pipes if "S" in each) == 0
 
 
-def test_chunks_are_even_parts_or_whole_blocks_of_memory() -> None:
+def test_chunks_are_even_parts_or_what_the_unit_or_the_memory_takes_at_once() -> None:
     models = {str(device.hardware.kind): device.hardware for device in DEVICES}
-    assert _chunks(models["bang"], 344) == [2, 4, 8, 86, 172]
+    assert _chunks(models["bang"], 344) == [2, 4, 8, 32, 64, 86, 96, 128, 160, 172, 192, 224]
     assert _chunks(models["bang"], 9) == [1, 3, 9]
     assert _chunks(models["ascend"], 344) == [*range(32, 257, 32)]
 
@@ -78,3 +78,11 @@ def test_open_rows_are_one_tile_where_memory_has_room(device: Any) -> None:
     hw = device.hardware
     assert _tile(hw, (128, 4096, 344), 16, True)[0] == 128
     assert _tile(hw, (4096, 4096, 344), 16, False)[0] < 4096
+
+
+def test_tiles_are_what_the_matrix_unit_takes_at_once() -> None:
+    """Groups beyond it would be padded by copies: 344 are 10 times 32 and a rest, not 4 times 86."""
+    models = {str(device.hardware.kind): device.hardware for device in DEVICES}
+    assert _tile(models["bang"], (128, 4096, 344), 16, False)[2] % 32 == 0
+    # of few columns each unit gets one tile, as wide as a fractal or more
+    assert _tile(models["ascend"], (16, 576, 18), 24, False) == (16, 24, 18)

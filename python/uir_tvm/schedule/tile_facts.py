@@ -78,6 +78,9 @@ class TileSpace:
     bands : bool
         Whether results with rows of a few bytes, whose neighbours lie far apart in an operand, are made in
         bands that use up the operand's cache lines.
+    matrix_bytes, matrix_columns : int
+        Of the contracted dimension, and columns of a result, that the matrix unit takes at once: what lies
+        beyond is computed with too, or padded.
     vectors : tuple of float
         Vectors to choose from, as multiples of the model's ``vector_bytes``: what a CPU computes with, how
         wide at most a GPU's accesses are.  None where instructions take whole tiles.
@@ -106,6 +109,8 @@ class TileSpace:
     level_columns: bool = False
     in_place: bool = False
     least_part: int = 0
+    matrix_bytes: int = 1
+    matrix_columns: int = 1
     vectors: tuple[float, ...] = ()
 
 

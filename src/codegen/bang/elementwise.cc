@@ -2,6 +2,7 @@
 // unary, binary, compare, select: which steps an element takes in its dtype.
 #include "codegen/bang/elementwise.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -53,6 +54,14 @@ bool EndsNarrow(const Emitter& e) {
     writes = true;
   }
   return writes;
+}
+
+/*! \brief Whether a bound, where there is one, is even whatever its variables are. */
+bool IsEven(const ffi::Optional<Affine>& bound) {
+  if (!bound) return true;
+  const Affine& sum = bound.value();
+  return sum->constant % 2 == 0 &&
+         std::all_of(sum->terms.begin(), sum->terms.end(), [](const Term& term) { return term->coeff % 2 == 0; });
 }
 
 /*! \brief Whether an iOp takes bits of bytes, which vectors of words do. */
@@ -128,9 +137,9 @@ Value InputOf(const Emitter& e, Program& p, const IOp& iop, int operand) {
 }  // namespace
 
 bool InPairs(const ISlice& target) {
-  bool whole = !target->col_begin && !target->col_end;
-  return whole && (target->cols == 1 ? target->row_stride == 1 && target->rows % 2 == 0 && BoxText(target).empty()
-                                     : target->cols % 2 == 0);
+  if (target->cols == 1) return target->row_stride == 1 && target->rows % 2 == 0 && BoxText(target).empty();
+  // no pair is cut where what exists of a row begins and ends at one
+  return target->cols % 2 == 0 && IsEven(target->col_begin) && IsEven(target->col_end);
 }
 
 Program ProgramFor(const Emitter& e, const ISlice& target) {

@@ -26,6 +26,9 @@ TILES = TileSpace(
     walkers=16,
     least_walk=1,
     even=True,
+    # a fractal of the cube
+    matrix_bytes=32,
+    matrix_columns=16,
 )
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.
 ATTENTION = AttentionSpace(

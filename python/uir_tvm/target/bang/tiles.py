@@ -28,6 +28,8 @@ TILES = TileSpace(
     even=True,
     spread_rows=True,
     work_bytes=8,
+    matrix_bytes=128,
+    matrix_columns=64,
 )
 #: The four cores of a cluster have rows of their own and share the second factor.
 PRODUCTS = ProductSpace(
