@@ -7,10 +7,8 @@ product that reads it, and `expanded` says it in Relax's own operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax
 

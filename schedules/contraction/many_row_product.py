@@ -231,7 +231,7 @@ def _chunks(hw: HardwareModel, groups: int) -> list[int]:
     if groups % 2:
         return whole
     deep = range(_depth(hw), min(groups, max(SIDES)), _depth(hw))
-    return sorted({*(size for size in whole if size % 2 == 0), *deep})
+    return sorted({size for size in (*whole, *deep) if size % 2 == 0})
 
 
 def _shared_out(rows: int, columns: int, most: int) -> tuple[int, int]:
