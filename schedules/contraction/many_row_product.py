@@ -221,8 +221,8 @@ def _depth(hw: HardwareModel) -> int:
 def _chunks(hw: HardwareModel, groups: int) -> list[int]:
     """Numbers of groups that a tile may take at once.
 
-    Where rows of a tile begin at blocks of memory, whole blocks of bytes; else such as leave no rest, or as
-    the matrix unit takes them at once. Bytes are unpacked in pairs, so that of an even number chunks are even.
+    Where rows of a tile begin at blocks of memory, whole blocks of bytes; else such as leave no rest, or
+    as the matrix unit takes them at once. Bytes are unpacked in pairs, so that even numbers have even chunks.
     """
     block = int(hw.figures.get("row_align_bytes", 1))
     if block > 1:
