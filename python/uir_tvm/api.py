@@ -45,7 +45,7 @@ from .runtime.specialized import SpecializedExecutable
 from .runtime.stored_programs import StoredProgram, StoredPrograms
 from .runtime.symbolic_programs import SizedProgram, SymbolicProgram, SymbolicPrograms, needs_numbers
 from .runtime.tensors import TensorSpec
-from .shared_constants import SharedConstants
+from .shared_constants import LIVE, SharedConstants
 from .sizes.symbolic_shapes import OpenSignature, Sizes
 from .structure import STRUCTURE
 from .target import registry
@@ -339,6 +339,7 @@ def _compile(
 
     if isinstance(model, SizedProgram) and model.program.whole is not None and not model.alone:
         return _compile_sized(model, target, label, options, constants)
+    constants = constants or SharedConstants()
     autoload.register()
     notify = progress or (lambda *_: None)
     spec = registry.resolve(target, options.device)
@@ -423,7 +424,9 @@ def _compile(
         state=updated if graph is None else specs_of(graph, initial),
         positions=() if graph is None else graph.positions,
     )
-    return Executable(library, info, graph, initial=initial)
+    made = Executable(library, info, graph, initial=initial)
+    LIVE.hold(made, constants)
+    return made
 
 
 def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:

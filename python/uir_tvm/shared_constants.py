@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that nodes and graphs share: of constants with the same contents one is kept.
+"""Weights that nodes, graphs and executables share: of constants with the same contents one is kept.
 
 Steps of a recurrence read one weight, which then stays in the caches; a model is compiled again for each of
-its shapes.  Each time weights are packed anew, to the same bytes.
+its shapes.  Each time weights are packed anew, to the same bytes: of these a process keeps one, as long as an
+executable that reads it is alive.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import contextlib
 import contextvars
 import hashlib
 import math
+import threading
+import weakref
+from collections import Counter
 from collections.abc import Iterator, Set
 
 import numpy as np
@@ -18,16 +22,57 @@ import tvm
 
 from .tensor_view import view_of
 
+#: How a packed weight begins (`src/library/packed_weight.cc`).  It is memory of our own, which nobody
+#: changes; others may be a model's own tensors, which training changes after they were looked at.
+PACKED = b"UIRWGHT\0"
 #: Smaller constants are not worth a look at their contents, in bytes.
 LEAST = 4096
 
 
+class LiveConstants:
+    """Packed weights that executables read that are alive, by their contents."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, tvm.ir.GenericConst] = {}
+        self._readers: Counter[bytes] = Counter()
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, digest: bytes) -> tvm.ir.GenericConst | None:
+        """The constant of these contents, if an executable that is alive reads it."""
+        with self._lock:
+            return self._kept.get(digest)
+
+    def hold(self, reader: object, constants: SharedConstants) -> None:
+        """Keep constants for others as long as ``reader`` is alive."""
+        kept = constants.packed()
+        with self._lock:
+            for digest, constant in kept.items():
+                self._kept.setdefault(digest, constant)
+            self._readers.update(kept.keys())
+        weakref.finalize(reader, self._release, frozenset(kept)).atexit = False
+
+    def _release(self, digests: frozenset[bytes]) -> None:
+        with self._lock:
+            self._readers.subtract(digests)
+            for digest in digests:
+                if self._readers[digest] <= 0:
+                    del self._readers[digest], self._kept[digest]
+
+
+#: Those of this process.
+LIVE = LiveConstants()
+
+
 class SharedConstants:
-    """Constants by their contents."""
+    """Constants by their contents; packed weights that executables of this process read are theirs."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tvm.ir.GenericConst] = {}
         self._asked: set[bytes] = set()
+        self._packed: set[bytes] = set()
 
     def one_of(self, constant: tvm.ir.GenericConst) -> tvm.ir.GenericConst:
         """The first constant of these contents, shape and dtype."""
@@ -38,8 +83,17 @@ class SharedConstants:
             return constant
         digest = hashlib.sha256(f"{dtype}{shape}".encode())
         digest.update(array.view(np.uint8).data)
-        self._asked.add(digest.digest())
-        return self._kept.setdefault(digest.digest(), constant)
+        key = digest.digest()
+        self._asked.add(key)
+        if key not in self._kept:
+            if array.view(np.uint8).reshape(-1)[: len(PACKED)].tobytes() == PACKED:
+                self._packed.add(key)
+            self._kept[key] = LIVE.find(key) or constant
+        return self._kept[key]
+
+    def packed(self) -> dict[bytes, tvm.ir.GenericConst]:
+        """The packed weights among them, by the digest of their contents."""
+        return {key: constant for key, constant in self._kept.items() if key in self._packed}
 
     def asked(self) -> set[bytes]:
         """What was asked for since this was called last."""

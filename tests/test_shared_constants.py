@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed weights are kept once in a process, as long as an executable that is alive reads them."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import torch
+import tvm
+import uir_tvm
+from tvm import relax
+from uir_tvm.shared_constants import LIVE, PACKED, LiveConstants, SharedConstants
+
+
+def constant(first: bytes, fill: int) -> tvm.ir.GenericConst:
+    """8192 bytes that begin so."""
+    array = np.full(8192, fill, np.uint8)
+    array[: len(first)] = np.frombuffer(first, np.uint8)
+    return relax.const(array, "uint8")
+
+
+class Reader:
+    """What is alive."""
+
+
+def compiled(model: torch.nn.Module, rows: int) -> uir_tvm.Executable:
+    """For a number of rows."""
+    x = torch.ones(rows, 256)
+    exe = uir_tvm.compile(torch.export.export(model, (x,)), target="uir-cpu")
+    torch.testing.assert_close(exe(x), model(x), rtol=1e-5, atol=1e-5)
+    return exe
+
+
+def read(exe: uir_tvm.Executable) -> set[int]:
+    """Which packed weights an executable reads, by the addresses of their bytes."""
+    assert exe.kernel_graph is not None
+    return {
+        np.from_dlpack(tensor.constant.value).ctypes.data
+        for node in exe.kernel_graph.nodes
+        for tensor in node.inputs
+        if tensor.constant is not None and str(tensor.constant.value.dtype) == "uint8"
+    }
+
+
+def test_they_are_kept_as_long_as_somebody_reads_them() -> None:
+    live, shared = LiveConstants(), SharedConstants()
+    weight = shared.one_of(constant(PACKED, 1))
+    shared.one_of(constant(b"", 2))
+    ((digest, _),) = shared.packed().items()
+    first, second = Reader(), Reader()
+    live.hold(first, shared)
+    live.hold(second, shared)
+    del first
+    assert live.find(digest).value.same_as(weight.value)
+    del second
+    assert live.find(digest) is None
+
+
+def test_what_nobody_packed_is_not_shared_beyond_a_graph() -> None:
+    """It may be a model's own tensor, which changes when the model is trained."""
+    shared = SharedConstants()
+    own = shared.one_of(constant(b"", 3))
+    reader = Reader()
+    LIVE.hold(reader, shared)
+    other = constant(b"", 3)
+    assert SharedConstants().one_of(other).value.same_as(other.value) and not other.value.same_as(own.value)
+
+
+def test_executables_of_one_model_read_one_packed_weight() -> None:
+    before = len(LIVE)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(256, 192).eval().requires_grad_(False)
+    first, second = compiled(model, 64), compiled(model, 80)
+    assert read(first) and read(first) == read(second)
+    del first, second
+    gc.collect()
+    assert len(LIVE) == before
