@@ -13,7 +13,7 @@ F32 = "float32"
 
 def test_attention_costs_no_copy() -> None:
     """Projections joined, heads and transposes as strides, scale as alpha, results written side by side."""
-    batch, length, heads, width = 2, 6, 3, 130  # too wide for one kernel
+    batch, length, heads, width = 2, 6, 3, 260  # too wide for one kernel
     hidden = heads * width
 
     def split(emit, y, axes):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +112,10 @@ def test_every_refusal_is_recorded_with_its_type() -> None:
     assert attempt.to_json()["recipe"] == "elementwise"
 
 
+#: Functions beside a recipe's example of which other questions are asked.
+OTHERS = {"reduction": functools.partial(functions.row_sum, 1, 1 << 20)}
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.hero)
 def test_forms_answer_forks_that_recipes_ask_for(recipe: Recipe) -> None:
     """A form whose fork nobody asks for would be the recipe's own once more."""
@@ -119,10 +124,12 @@ def test_forms_answer_forks_that_recipes_ask_for(recipe: Recipe) -> None:
     from uir_tvm.schedule.driver import run_recipe
 
     asked: set[str] = set()
+    examples = [recipe.example().func, *(few() for hero, few in OTHERS.items() if hero == recipe.hero)]
     for name, kind in (("avx512-2core", "cpu"), ("a100", "cuda"), ("910b2", "ascend"), ("mlu370-x8", "bang")):
-        hw, sampled = hardware.get(name, kind), Sampled()
-        run_recipe(recipe, begin(recipe.example().func, hw), hw, sampled)
-        asked |= set(sampled.forks)
+        for func in examples:
+            hw, sampled = hardware.get(name, kind), Sampled()
+            run_recipe(recipe, begin(func, hw), hw, sampled)
+            asked |= set(sampled.forks)
     assert {name for form in recipe.forms for name in form} <= asked
 
 
