@@ -44,12 +44,9 @@ PROMPT, STEPS, ROOM = 16, 4, 32
 
 def cut(model: Any, layers: int) -> Any:
     """The first layers of a model of transformers of the kind of Llama; weights are shared."""
-    made = copy.copy(model)
-    made.config = copy.deepcopy(model.config)
-    made._modules = dict(model._modules)
-    body = made._modules["model"] = copy.copy(model.model)
-    body.config, body._modules = made.config, dict(body._modules)
-    body.layers = model.model.layers[:layers]
+    weights = {id(each): each for each in (*model.parameters(), *model.buffers())}
+    made = copy.deepcopy(model, weights)  # all its parts with one configuration
+    made.model.layers = made.model.layers[:layers]
     made.config.num_hidden_layers = layers
     return made
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 from uir_tvm.target import registry
 
 pytest.importorskip("gguf")
@@ -53,6 +54,25 @@ def test_a_target_chooses_the_same_tokens(read: tuple[Any, Any], wanted: list[in
     assert found.tokens == wanted
     assert found.without == {}
     assert found.kernels > 20
+
+
+def test_a_cut_has_one_configuration_and_the_weights_of_the_whole() -> None:
+    """How keys are kept is set in the configuration of a model, and read in that of its layers."""
+    config = LlamaConfig(
+        vocab_size=32,
+        hidden_size=8,
+        intermediate_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+    )
+    model = LlamaForCausalLM(config)
+    made = cut(model, 2)
+    assert {id(each.self_attn.config) for each in made.model.layers} == {id(made.config)}
+    assert made.config is not config and (len(made.model.layers), len(model.model.layers)) == (2, 3)
+    assert (made.config.num_hidden_layers, config.num_hidden_layers) == (2, 3)
+    weights = {id(each) for each in model.parameters()}
+    assert {id(each) for each in made.parameters()} < weights
 
 
 def test_the_whole_model_by_two_cuts() -> None:

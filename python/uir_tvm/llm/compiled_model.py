@@ -124,8 +124,9 @@ class AnswerRules:
         """
         sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
         for name, value, least in (("max_new_tokens", max_new_tokens, 1), ("seed", seed, 0)):
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (whole and int(value) >= least or value is None and name == "seed"):
+            if value is None and name == "seed":
+                continue
+            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
                 raise GenerationError(
                     f"{name} is {value!r}.",
                     need=f"a whole number, at least {least}",
