@@ -8,9 +8,11 @@
 constexpr int kAhead = 4 * kLine / static_cast<int>(sizeof(float));
 
 /*! Sums of a tile begin with the bias and take one product after the other, tap by tap. Where what is left is at most
- * a residual and bounds, they end in the result; else in `to`, for `Finish`. */
-template <int kVectors, int kPixels>
+ * a residual and bounds, they end in the result; else in `to`, for `Finish`. The vectors are those of one panel of the
+ * weight, or of several panels beside each other. */
+template <int kPanels, int kWide, int kPixels>
 void Sums(const Tile& tile, float* to) {
+  constexpr int kVectors = kPanels * kWide;
   Vector sums[kPixels][kVectors];
   for (int v = 0; v < kVectors; ++v) {
     Vector bias = {};
@@ -18,15 +20,16 @@ void Sums(const Tile& tile, float* to) {
     for (int p = 0; p < kPixels; ++p) sums[p][v] = bias;
   }
   const Unaligned* weight = reinterpret_cast<const Unaligned*>(tile.weight);
+  const int64_t apart = kPanels == 1 ? 0 : tile.apart / kLanes;
   const char* ahead = tile.ahead;
   const float* x[kPixels];
   const auto step = [&](int64_t k) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[p][v] += weight[v] * x[p][k];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sums[p][v] += weight[v / kWide * apart + v % kWide] * x[p][k];
     }
-    weight += kVectors;
+    weight += kWide;
   };
   for (int64_t tap = 0; tap < tile.tap_count; ++tap) {
 #pragma GCC unroll 16
@@ -39,7 +42,7 @@ void Sums(const Tile& tile, float* to) {
       step(k);
     }
     for (; k < tile.depth; ++k) {
-      if constexpr (kPixels == 1) {  // which waits for nothing but the weight
+      if constexpr (kPixels == 1 && kPanels == 1) {  // which waits for nothing but the weight
         for (int v = 0; v < kVectors; ++v) __builtin_prefetch(weight + kAhead + v);
       }
       step(k);
@@ -49,7 +52,7 @@ void Sums(const Tile& tile, float* to) {
   const Vector low = Vector{} + tile.low, high = Vector{} + tile.high;
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       Vector sum = sums[p][v];
       if (!ends) {
@@ -114,7 +117,7 @@ void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
 /*! Of one pixel, of two, and so on. */
 template <int kVectors, int... kBefore>
 constexpr std::array<SumsOf, sizeof...(kBefore)> PixelsOf(std::integer_sequence<int, kBefore...>) {
-  return {Sums<kVectors, kBefore + 1>...};
+  return {Sums<1, kVectors, kBefore + 1>...};
 }
 
 template <int kVectors>
@@ -130,6 +133,30 @@ inline SumsOf SumsFor(int vectors, int pixels) {
       return kPixelsOf<3>[pixels - 1];
     default:
       if constexpr (kMostPixels[3] > 0) return kPixelsOf<4>[pixels - 1];
+      return nullptr;
+  }
+}
+
+/*! Vectors of a panel that lies beside others of its width. */
+constexpr int kPanelVectors = kPanel / kLanes;
+/*! Of two panels, of three, and so on. */
+template <int kPixels, int... kBefore>
+constexpr std::array<SumsOf, sizeof...(kBefore)> BesideOf(std::integer_sequence<int, kBefore...>) {
+  return {Sums<kBefore + 2, kPanelVectors, kPixels>...};
+}
+template <int kPixels>
+constexpr auto kBesideOf = BesideOf<kPixels>(std::make_integer_sequence<int, kMostBeside[kPixels - 1] - 1>());
+
+inline SumsOf BesideFor(int panels, int pixels) {
+  switch (pixels) {
+    case 1:
+      if constexpr (kMostBeside[0] > 1) return kBesideOf<1>[panels - 2];
+      return nullptr;
+    case 2:
+      if constexpr (kMostBeside[1] > 1) return kBesideOf<2>[panels - 2];
+      return nullptr;
+    default:
+      if constexpr (kMostBeside[2] > 1) return kBesideOf<3>[panels - 2];
       return nullptr;
   }
 }

@@ -31,14 +31,16 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 /*! Of vectors of 16 floats, of 32 registers; Winograd's way was not measured there: what caches of servers give at
  * least, and a margin for what the estimate does not know. */
 constexpr int kMostPixels16[kMostVectors] = {8, 8, 8, 6};
+constexpr int kMostBeside16[kMostBesidePixels] = {1, 1, 1};
+constexpr int kPanel16 = 64;
 constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2};
 constexpr double kBeyond16 = 10, kMargin16 = 1.2;
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
 namespace avx512 {
-constexpr int kLanes = 16;
-constexpr const int* kMostPixels = kMostPixels16;
+constexpr int kLanes = 16, kPanel = kPanel16;
+constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 #define UIR_ESTIMATE(x) __builtin_ia32_rcp14ps512_mask(x, Vector{}, static_cast<uint16_t>(-1))
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
@@ -50,8 +52,9 @@ constexpr const int* kMostPixels = kMostPixels16;
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 namespace avx2 {
-constexpr int kLanes = 8;
+constexpr int kLanes = 8, kPanel = 16;
 constexpr int kMostPixels[kMostVectors] = {8, 6, 4, 0};  // of 16 registers 12 hold sums
+constexpr int kMostBeside[kMostBesidePixels] = {4, 2, 2};
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
@@ -59,8 +62,8 @@ constexpr int kMostPixels[kMostVectors] = {8, 6, 4, 0};  // of 16 registers 12 h
 constexpr TileRule kRule = {true, {{1, 64}, {128, 512}}, 256, 33};
 }  // namespace avx2
 namespace pairs {  // of avx2's vectors, for tests of what avx512 has
-constexpr int kLanes = 16;
-constexpr const int* kMostPixels = kMostPixels16;
+constexpr int kLanes = 16, kPanel = kPanel16;
+constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
@@ -69,8 +72,9 @@ constexpr const int* kMostPixels = kMostPixels16;
 #pragma GCC pop_options
 
 /*! The code of a namespace. */
-#define UIR_CODE(name) \
-  name::SumsFor, name::FinishFor, name::SpreadPatch, name::PatchSumsFor, name::GatherFor, name::Transpose
+#define UIR_CODE(name)                                                                                     \
+  name::SumsFor, name::BesideFor, name::FinishFor, name::SpreadPatch, name::PatchSumsFor, name::GatherFor, \
+      name::Transpose
 
 /*! The best first. */
 const std::vector<TileKernels>& Tables() {
@@ -80,13 +84,16 @@ const std::vector<TileKernels>& Tables() {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw")) {
       const CoreRates core = {16, cache, kBeyond16, kMargin16};
-      made->push_back({"avx512", 16, 64, 64, kMostPixels16, false, kRule16, core, UIR_CODE(avx512)});
+      made->push_back(
+          {"avx512", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, kRule16, core, UIR_CODE(avx512)});
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
       const CoreRates core = {8, cache, 32, 1.05};
-      made->push_back({"avx2", 8, 16, 24, avx2::kMostPixels, true, avx2::kRule, core, UIR_CODE(avx2)});
+      made->push_back(
+          {"avx2", 8, avx2::kPanel, 24, avx2::kMostPixels, avx2::kMostBeside, true, avx2::kRule, core, UIR_CODE(avx2)});
       const CoreRates wide = {16, cache, kBeyond16, kMargin16};
-      made->push_back({"avx512 in pairs", 16, 64, 64, kMostPixels16, false, kRule16, wide, UIR_CODE(pairs)});
+      made->push_back(
+          {"avx512 in pairs", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, kRule16, wide, UIR_CODE(pairs)});
     }
     return made;
   }();

@@ -29,6 +29,7 @@ struct Tile {
   int64_t depth = 0;              // products of a sum, for each tap
   int64_t fetches = 0;            // with how many of these goes a line of `ahead`
   int64_t row = 0, channels = 0;  // from pixel to pixel of the result; how many channels of it these are
+  int64_t apart = 0;              // floats from a panel of the weight to the one beside it
   const Epilogue* epilogue = nullptr;
   bool bounded = false;  // nothing but bounds comes after the sum, of product, bias and residual
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
@@ -68,6 +69,8 @@ typedef void (*TransposeOf)(const float* from, int64_t from_row, int64_t rows, i
 
 /*! Vectors of a tile, at most. */
 constexpr int kMostVectors = 4;
+/*! Pixels of a tile at most whose vectors may be of several panels. */
+constexpr int kMostBesidePixels = 3;
 /*! Floats of the sums of a tile, at most. */
 constexpr int kMostSums = 6 * 64;
 
@@ -91,10 +94,12 @@ struct TileKernels {
   int lanes;
   int64_t panel, widest;   // output channels of a panel of the weight; and of the last one, at most
   const int* most_pixels;  // pixels of a tile, at most, by its vectors of channels; 0: no such tile
+  const int* most_beside;  // panels of a tile, at most, by its pixels: sums of few would wait for each other
   bool fetches;            // whether a panel is brought into the second cache while the one before is in use
   TileRule rule;
   CoreRates core;
   SumsOf (*sums)(int vectors, int pixels);
+  SumsOf (*beside)(int panels, int pixels);   // of panels of the usual width
   FinishOf (*finish)(Activation activation);  // null: not one of ours
   SpreadOf spread;
   PatchSumsOf (*patch_sums)(int vectors, int patches);

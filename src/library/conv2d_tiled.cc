@@ -121,9 +121,15 @@ class TiledConv2d final : public Conv2dPlan {
     for (int64_t begin = 0; begin < pixels.size; begin += size) {
       band.pixels = {pixels.begin + begin, std::min(size, pixels.size - begin)};
       FindWindows(&band);
-      for (int64_t number = columns.begin; number < columns.begin + columns.size; ++number) {
-        const bool last = number + 1 == columns.begin + columns.size;
-        RunPanel(data, band, format_.panels[number], last ? nullptr : &format_.panels[number + 1]);
+      const int64_t end = columns.begin + columns.size;
+      for (int64_t number = columns.begin; number < end;) {
+        const int beside = Beside(band, number, end);
+        if (beside > 1) {
+          RunBeside(data, band, number, beside);
+        } else {
+          RunPanel(data, band, format_.panels[number], number + 1 == end ? nullptr : &format_.panels[number + 1]);
+        }
+        number += beside;
       }
     }
   }
@@ -143,10 +149,39 @@ class TiledConv2d final : public Conv2dPlan {
     }
   }
 
+  /*! How many panels from this one on a tile of all pixels of a band takes at once. */
+  int Beside(const Band& band, int64_t number, int64_t end) const {
+    if (band.pixels.size > kMostBesidePixels) return 1;
+    const int most = kernels_.most_beside[band.pixels.size - 1];
+    int count = 0;
+    while (count < most && number + count < end && format_.panels[number + count].size == kernels_.panel) ++count;
+    return std::max(count, 1);
+  }
+
+  void RunBeside(const Conv2dData& data, const Band& band, int64_t number, int panels) const {
+    const Panel& first = format_.panels[number];
+    const int pixels = static_cast<int>(band.pixels.size);
+    alignas(64) float sums[kMostSums];
+    Tile tile = TileOf(data, first);
+    tile.channels = panels * first.size;
+    tile.apart = (format_.panels[number + 1].offset - first.offset) / static_cast<int64_t>(sizeof(float));
+    Place(data, band, first, 0, &tile);
+    kernels_.beside(panels, pixels)(tile, sums);
+    if (!tile.bounded) finish_(tile, sums, static_cast<int>(tile.channels / kernels_.lanes), pixels);
+  }
+
+  /*! What a tile from pixel number `begin` of a band on reads and writes. */
+  void Place(const Conv2dData& data, const Band& band, const Panel& panel, int64_t begin, Tile* tile) const {
+    const int64_t at = (band.pixels.begin + begin) * attrs_.o + panel.begin;
+    tile->windows = band.windows + begin, tile->inside = band.inside + begin;
+    tile->out = reinterpret_cast<float*>(data.out) + at;
+    const bool adds = attrs_.epilogue.residual != Residual::kNone;
+    tile->residual = adds ? reinterpret_cast<const float*>(data.residual) + at : nullptr;
+  }
+
   void RunPanel(const Conv2dData& data, const Band& band, const Panel& panel, const Panel* next) const {
     const int vectors = static_cast<int>(CeilDiv<int64_t>(panel.size, kernels_.lanes));
     const int tiles = static_cast<int>(CeilDiv<int64_t>(band.pixels.size, kernels_.most_pixels[vectors - 1]));
-    const bool adds = attrs_.epilogue.residual != Residual::kNone;
     alignas(64) float sums[kMostSums];
     Tile tile = TileOf(data, panel);
     const int64_t share = next && kernels_.fetches ? CeilDiv<int64_t>(next->layout.bytes, kLine * tiles * Taps()) : 0;
@@ -156,11 +191,8 @@ class TiledConv2d final : public Conv2dPlan {
     int64_t begin = 0;
     for (int number = 0; number < tiles; ++number) {
       const int count = static_cast<int>(least + (number < more));
-      const int64_t at = (band.pixels.begin + begin) * attrs_.o + panel.begin;
       if (next) tile.ahead = data.w + next->offset + number * tile.fetches * Taps() * kLine;
-      tile.windows = band.windows + begin, tile.inside = band.inside + begin;
-      tile.out = reinterpret_cast<float*>(data.out) + at;
-      tile.residual = adds ? reinterpret_cast<const float*>(data.residual) + at : nullptr;
+      Place(data, band, panel, begin, &tile);
       kernels_.sums(vectors, count)(tile, sums);
       if (finishes) finish_(tile, sums, vectors, count);
       begin += count;
