@@ -32,34 +32,62 @@ class AnswerText:
         self._tokenizer, self._stops = tokenizer, tuple(stops)
         self.tokens: list[int] = []
         self.ended = False
-        self._said = 0
+        #: Text that is certain and not said.
+        self._pending = ""
+        #: Length of the text of the tokens before `_read`.
+        self._length = 0
+        #: Tokens from `_start` are decoded with each new one, for what a text depends on before it; those
+        #: from there to `_read` are the text `_known`.
+        self._start = self._read = 0
+        self._known = ""
 
     def add(self, token: int) -> str:
         """The piece that is certain with this token; often empty."""
         self.tokens.append(token)
-        text = self._text()
-        return "" if text.endswith(UNFINISHED) else self._piece(text, self._held(text))
+        text = self._decoded(self._start)
+        if text.endswith(UNFINISHED):
+            return ""
+        self._take(text)
+        return self._piece(self._held())
 
     def rest(self) -> str:
         """What was held back, when no token follows."""
-        return self._piece(self._text(), 0)
+        if self._read < len(self.tokens):
+            self._take(self._decoded(self._start))
+        return self._piece(0)
 
-    def _text(self) -> str:
-        found: str = self._tokenizer.decode(self.tokens, skip_special_tokens=True)
+    def _decoded(self, start: int) -> str:
+        found: str = self._tokenizer.decode(self.tokens[start:], skip_special_tokens=True)
         return found
 
-    def _piece(self, text: str, held: int) -> str:
+    def _take(self, text: str) -> None:
+        """Read all tokens, those from `_start` being this text."""
+        if text.startswith(self._known):
+            new = text[len(self._known) :]
+        else:  # what follows has changed text before it, as a byte that completes no character may
+            new = self._decoded(0)[self._length :]
+        self._pending += new
+        self._length += len(new)
+        alone = self._decoded(self._read)
+        # Without a text of their own the last tokens do not say what the next ones look like behind text.
+        if alone:
+            self._start, self._known = self._read, alone
+        else:
+            self._known = text
+        self._read = len(self.tokens)
+
+    def _piece(self, held: int) -> str:
+        text = self._pending
         ends = [place for place in map(text.find, self._stops) if place >= 0]
         if ends:
             self.ended = True
         end = min(ends, default=len(text) - held)
-        piece = text[self._said : end]
-        self._said += len(piece)
-        return piece
+        self._pending = text[end:]
+        return text[:end]
 
-    def _held(self, text: str) -> int:
-        """Characters at the end with which a stop may begin."""
-        return max((_overlap(text, stop) for stop in self._stops), default=0)
+    def _held(self) -> int:
+        """Characters at the end with which a stop may begin: no said one is of a stop."""
+        return max((_overlap(self._pending, stop) for stop in self._stops), default=0)
 
 
 def _overlap(text: str, stop: str) -> int:
