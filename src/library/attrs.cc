@@ -354,6 +354,7 @@ IntegerMatmulAttrs IntegerMatmulAttrs::Parse(const std::string& text) {
   fields.Positive("n", out.n = fields.Int("n"));
   fields.Positive("k", out.k = fields.Int("k"));
   if (out.k > kMost) fields.Fail("k", "is " + std::to_string(out.k) + "\n  limit:  " + std::to_string(kMost));
+  fields.Positive("parts", out.parts = fields.Int("parts"));
   return out;
 }
 

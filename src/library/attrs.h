@@ -140,9 +140,9 @@ struct IntegerAttrs {
   int64_t rows() const { return n * oh * ow; }
 };
 
-//! out[m, n] = sum over k of a[m, k] * b[n, k], of int8 into int32; all three lie by rows.
+//! out[p, m, n] = sum over k of a[p, m, k] * b[p, n, k], of int8; all three lie by rows.
 struct IntegerMatmulAttrs {
-  int64_t m = 0, n = 0, k = 0;
+  int64_t parts = 1, m = 0, n = 0, k = 0;
 
   static IntegerMatmulAttrs Parse(const std::string& text);
   bool empty() const { return m == 0; }

@@ -18,22 +18,45 @@ void CheckNumbers(const DLTensor* tensor, uint8_t code, uint8_t bits, const char
                             << ".\n  remedy: cast it";
 }
 
+/*! The products on the host, with exact sums. */
+template <typename Sum>
+void Run(const IntegerMatmulAttrs& attrs, const int8_t* a, const int8_t* b, Sum* out) {
+  for (int64_t part = 0; part < attrs.parts; ++part) {
+    for (int64_t row = 0; row < attrs.m; ++row, a += attrs.k) {
+      for (int64_t column = 0; column < attrs.n; ++column) {
+        const int8_t* right = b + column * attrs.k;
+        int32_t sum = 0;
+        for (int64_t k = 0; k < attrs.k; ++k) sum += static_cast<int32_t>(a[k]) * right[k];
+        *out++ = static_cast<Sum>(sum);
+      }
+    }
+    b += attrs.n * attrs.k;
+  }
+}
+
 void OnHost(ffi::PackedArgs args, ffi::Any*) {
   const auto attrs = Parsed<IntegerMatmulAttrs>(AttrsText(args, kOp));
-  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, args.size() == 5, kDLCPU);
+  const DLTensor* out = args[args.size() - 1].cast<DLTensor*>();
+  const bool floats = out->dtype.code == kDLFloat;
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, args.size() == 5, floats, kDLCPU);
   if (in.scale && *reinterpret_cast<const float*>(Data(in.scale)) != 1.0F) {
     TVM_FFI_THROW(ValueError) << "Library operator " << kOp
                               << ": the scale is not 1.\n  limit:  results of int32 "
                                  "are the sums\n  remedy: multiply in an operator after it";
   }
-  RunIntegerMatmul(*attrs, reinterpret_cast<const int8_t*>(Data(in.a)), reinterpret_cast<const int8_t*>(Data(in.b)),
-                   reinterpret_cast<int32_t*>(const_cast<char*>(Data(in.out))));
+  const auto *a = reinterpret_cast<const int8_t*>(Data(in.a)), *b = reinterpret_cast<const int8_t*>(Data(in.b));
+  char* result = const_cast<char*>(Data(in.out));
+  if (floats) {
+    Run(*attrs, a, b, reinterpret_cast<float*>(result));
+  } else {
+    Run(*attrs, a, b, reinterpret_cast<int32_t*>(result));
+  }
 }
 
 }  // namespace
 
 IntegerMatmulOperands ReadIntegerMatmul(const ffi::PackedArgs& args, const IntegerMatmulAttrs& attrs, bool scaled,
-                                        int device) {
+                                        bool floats, int device) {
   const int need = scaled ? 5 : 4;
   if (args.size() != need) {
     TVM_FFI_THROW(ValueError) << "Library operator " << kOp << " got " << args.size()
@@ -51,22 +74,12 @@ IntegerMatmulOperands ReadIntegerMatmul(const ffi::PackedArgs& args, const Integ
     CheckElements(tensor, elements, true, kOp, operand);
     CheckNumbers(tensor, code, bits, operand, name);
   };
-  check(in.a, Count({attrs.m, attrs.k}), kDLInt, 8, "1", "int8");
-  check(in.b, Count({attrs.n, attrs.k}), kDLInt, 8, "2", "int8");
+  check(in.a, Count({attrs.parts, attrs.m, attrs.k}), kDLInt, 8, "1", "int8");
+  check(in.b, Count({attrs.parts, attrs.n, attrs.k}), kDLInt, 8, "2", "int8");
   if (scaled) check(in.scale, 1, kDLFloat, 32, "3", "float32");
-  check(in.out, Count({attrs.m, attrs.n}), kDLInt, 32, "out", "int32");
+  const uint8_t sums = floats ? kDLFloat : kDLInt;
+  check(in.out, Count({attrs.parts, attrs.m, attrs.n}), sums, 32, "out", floats ? "float32" : "int32");
   return in;
-}
-
-void RunIntegerMatmul(const IntegerMatmulAttrs& attrs, const int8_t* a, const int8_t* b, int32_t* out) {
-  for (int64_t row = 0; row < attrs.m; ++row) {
-    for (int64_t column = 0; column < attrs.n; ++column) {
-      const int8_t *left = a + row * attrs.k, *right = b + column * attrs.k;
-      int32_t sum = 0;
-      for (int64_t k = 0; k < attrs.k; ++k) sum += static_cast<int32_t>(left[k]) * right[k];
-      out[row * attrs.n + column] = sum;
-    }
-  }
 }
 
 TVM_FFI_STATIC_INIT_BLOCK() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices of int8, summed in int32: what the vendors' libraries have of products of bytes.
+// Products of matrices of int8, summed in int32 or float32: what the vendors' libraries have of products of bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,9 @@ struct IntegerMatmulOperands {
 
 //! The operands, all on `device` (a DLDeviceType), of the types and sizes of the operator.
 //! \param scaled Whether there is a scale, one number of float32.
+//! \param floats Whether the result is of float32; else of int32.
 //! \throws ValueError One that does not fit.
 IntegerMatmulOperands ReadIntegerMatmul(const ffi::PackedArgs& args, const IntegerMatmulAttrs& attrs, bool scaled,
-                                        int device);
-
-/*! out[m, n] = sum over k of a[m, k] * b[n, k] on the host. */
-void RunIntegerMatmul(const IntegerMatmulAttrs& attrs, const int8_t* a, const int8_t* b, int32_t* out);
+                                        bool floats, int device);
 
 }  // namespace uir::library

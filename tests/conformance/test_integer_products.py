@@ -15,7 +15,7 @@ from tests.asked import asked, in_turn
 
 from .byte_problems import PROBLEMS
 
-TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend")
+TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend", "uir-bang")
 #: No convolution is too small: what is compared is bits, not times.
 ANY = WindowLimits(inputs=1, outputs=1, products=1)
 QUICK = ("odd sizes", "open rows", "a convolution")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of bytes for libraries that multiply int8 into int32: the rest of them are ordinary operators."""
+"""Products of bytes for libraries that multiply int8 into int32 or float32; the rest are plain operators."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..frontend.relax_view import dtype_of, integers, op_name, shape_of
 from ..library import integer_matmul_attrs
 from ..library.integer_matmul_attrs import LONGEST, IntegerMatmulAttrs, IntegerMatmulLimits
 from ..library.library_tables import LibraryTable
+from . import float_sums
 from .byte_tensors import Bytes, Weight, packs_narrow
 from .integer_endings import DONE, SUMS, EndedProduct
 from .op_kinds import INTEGER_MATMUL
@@ -80,27 +81,40 @@ def emit_product(emit: Emit, limits: IntegerMatmulLimits, product: EndedProduct,
     op, numbers = relax.op, product.numbers
     shift = SIGN if dtype_of(x) == "uint8" else 0
     if shift:
-        moved = emit(op.subtract(emit(op.astype(x, "int32")), relax.const(shift, "int32")))
+        moved = emit(op.subtract(emit(op.astype(x, limits.sums)), relax.const(shift, limits.sums)))
         x = emit(op.astype(moved, "int8"))
     matrix = numbers.transpose(0, 2, 3, 1) if product.image else numbers
     matrix = matrix.reshape(len(numbers), -1).astype(np.int8)
     outputs, inputs = matrix.shape
-    more = [-size % limits.multiple for size in matrix.shape]
+    count = 1 if limits.sums == "int32" else float_sums.parts_of(matrix, float_sums.farthest(product))
+    more = [-outputs % limits.multiple, -inputs % (limits.multiple * count)]
     parts = [x]
     if product.image and not _whole_pixels(product.call, numbers.shape):
         parts = _windows(emit, product.call, numbers.shape, x, product.x.zero - shift)
     x = _side_by_side(emit, parts, more[1])
-    told = json.dumps({"n": outputs + more[0], "k": inputs + more[1]})
+    told = json.dumps({"n": outputs + more[0], "k": (inputs + more[1]) // count, "parts": count})
     scale = [relax.const(np.ones(1, np.float32))] if limits.scaled else []
-    shape = [*list(x.ty.shape.values)[:-1], outputs + more[0]]
-    weight = relax.const(np.pad(matrix, ((0, more[0]), (0, more[1]))))
+    lead = list(x.ty.shape.values)[:-1]
+    shape = [*lead, outputs + more[0]]
+    numbers = np.pad(matrix, ((0, more[0]), (0, more[1])))
+    if count > 1:
+        x = float_sums.side_by_side(emit, x, count)
+        shape = [count, prod(lead), outputs + more[0]]
+        numbers = numbers.reshape(len(numbers), count, -1).transpose(1, 0, 2).copy()
+    weight = relax.const(numbers)
     sums = emit(
         op.call_pure_packed(
-            MATMUL, x, weight, *scale, tvm.ir.StringImm(told), ty_args=relax.TensorType(shape, "int32")
+            MATMUL, x, weight, *scale, tvm.ir.StringImm(told), ty_args=relax.TensorType(shape, limits.sums)
         )
     )
     if more[0]:
         sums = emit(op.strided_slice(sums, [len(shape) - 1], [0], [outputs]))
+    if limits.sums != "int32":
+        each = [sums]
+        if count > 1:
+            rows = [emit(op.strided_slice(sums, [0], [at], [at + 1])) for at in range(count)]
+            each = [emit(op.reshape(row, (*lead, outputs))) for row in rows]
+        return _finished(emit, product, float_sums.added(emit, product, each, shift, count, point))
     totals = matrix.sum(1, dtype=np.int64)
     start = product.ending.start + (shift - product.x.zero) * totals
     if start.any():
@@ -116,7 +130,8 @@ def _finished(emit: Emit, product: EndedProduct, sums: Any) -> Any:
     op, ending, packed = relax.op, product.ending, product.ending.packed()
     if ending.stage == SUMS:
         return sums
-    real = emit(op.multiply(emit(op.astype(sums, "float32")), relax.const(packed.factor)))
+    real = sums if dtype_of(sums) == "float32" else emit(op.astype(sums, "float32"))
+    real = emit(op.multiply(real, relax.const(packed.factor)))
     if packed.term.any():
         real = emit(op.add(real, relax.const(packed.term)))
     if np.isfinite(packed.low):
@@ -171,6 +186,7 @@ def integer_matmul_call(
 ) -> tuple[str, IntegerMatmulAttrs, list[Value]]:
     """What the library is called with, as `library_call.library_call` says it."""
     assert op.call is not None
-    rows = prod(op.operands[0].shape[:-1])
-    attributes = IntegerMatmulAttrs(m=rows, **json.loads(str(op.call.args[-1].value)))
+    told, shape = json.loads(str(op.call.args[-1].value)), op.operands[0].shape
+    rows = shape[1] if told["parts"] > 1 else prod(shape[:-1])
+    attributes = IntegerMatmulAttrs(m=rows, **told)
     return table.functions[INTEGER_MATMUL], attributes, [view.base for view in op.operands]

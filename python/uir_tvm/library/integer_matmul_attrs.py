@@ -13,21 +13,26 @@ from .open_attrs import OpenAttrs, not_below
 #: The longest sums: of products of a byte without its zero point (9 bits) by a byte, which 32 bits hold.
 LONGEST = 65535
 
+#: Whole numbers up to this one are numbers of float32.
+EXACT = 1 << 24
+
 _SIZE = not_below(0, "correct the shapes")
 _POSITIVE = not_below(1, "leave an operator without elements out of the graph")
 
 
 @attrs.frozen(kw_only=True)
 class IntegerMatmulAttrs(OpenAttrs):
-    """out[m, n] = the sum over k of a[m, k] * b[n, k], of int8 into int32; all three lie by rows.
+    """out[p, m, n] = the sum over k of a[p, m, k] * b[p, n, k], of int8; all three lie by rows.
 
-    ``(a, b, [scale], attributes, out)``.
+    ``(a, b, [scale], attributes, out)``; sums are of int32, or of float32 (`IntegerMatmulLimits.sums`).
 
     Parameters
     ----------
     m : int
         A number or an open size (`open_attrs`).
     n, k : int
+    parts : int
+        Products, each of its own matrices.
 
     Raises
     ------
@@ -38,6 +43,7 @@ class IntegerMatmulAttrs(OpenAttrs):
     m: int = attrs.field(eq=structure, validator=_SIZE)
     n: int = attrs.field(validator=_POSITIVE)
     k: int = attrs.field(validator=_POSITIVE)
+    parts: int = attrs.field(default=1, validator=_POSITIVE)
 
     @classmethod
     def from_json(cls, text: str) -> IntegerMatmulAttrs:
@@ -80,7 +86,11 @@ class IntegerMatmulLimits:
         What n and k are multiples of: operands get zeros.
     scaled : bool
         Whether there is a third operand, a factor of the result, which is 1.
+    sums : str
+        Element type of the result: ``int32``, or ``float32``, which is exact up to `EXACT`, so that longer
+        sums are several products (`kernel_graph.float_sums`).
     """
 
     multiple: int = 1
     scaled: bool = False
+    sums: str = "int32"

@@ -110,7 +110,8 @@ def _integers(text: str) -> Work:
 def _integer_matmul(text: str) -> Work:
     it = IntegerMatmulAttrs.from_json(text)
     elements = (it.m + it.n) * it.k + 4 * it.m * it.n  # the result's have four of the operands' bytes
-    return Work(f"{it.m}x{it.k}x{it.n}", 2 * it.m * it.n * it.k, elements)
+    sizes = "x".join(map(str, ([it.parts] if it.parts > 1 else []) + [it.m, it.k, it.n]))
+    return Work(sizes, 2 * it.parts * it.m * it.n * it.k, it.parts * elements)
 
 
 #: Operator -> what it does, of the text of its attributes.

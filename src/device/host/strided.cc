@@ -63,22 +63,23 @@ uint16_t FloatToBfloat(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float Load(Floating type, const char* data) {
+float Load(Element type, const char* data) {
+  if (type == Element::kInt8) return static_cast<signed char>(*data);
   uint16_t bits;
   std::memcpy(&bits, data, 2);
-  if (type == Floating::kHalf) return HalfToFloat(bits);
-  if (type == Floating::kBfloat) return BfloatToFloat(bits);
+  if (type == Element::kHalf) return HalfToFloat(bits);
+  if (type == Element::kBfloat) return BfloatToFloat(bits);
   float value;
   std::memcpy(&value, data, 4);
   return value;
 }
 
-void Store(Floating type, float value, char* data) {
-  if (type == Floating::kFloat) {
+void Store(Element type, float value, char* data) {
+  if (type == Element::kFloat) {
     std::memcpy(data, &value, 4);
     return;
   }
-  const uint16_t bits = type == Floating::kHalf ? FloatToHalf(value) : FloatToBfloat(value);
+  const uint16_t bits = type == Element::kHalf ? FloatToHalf(value) : FloatToBfloat(value);
   std::memcpy(data, &bits, 2);
 }
 
@@ -99,7 +100,10 @@ void EachRow(const Strided& tensor, Run run) {
 
 }  // namespace
 
-int64_t SizeOf(Floating type) { return type == Floating::kFloat ? 4 : 2; }
+int64_t SizeOf(Element type) {
+  if (type == Element::kInt8) return 1;
+  return type == Element::kFloat ? 4 : 2;
+}
 
 int64_t Count(const std::vector<int64_t>& shape) {
   int64_t count = 1;

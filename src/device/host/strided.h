@@ -8,17 +8,18 @@
 
 namespace uir_host {
 
-enum class Floating { kFloat, kHalf, kBfloat };
+/*! Types of elements; whole numbers are read alone. */
+enum class Element { kFloat, kHalf, kBfloat, kInt8 };
 
 /*! \brief Bytes of an element. */
-int64_t SizeOf(Floating type);
+int64_t SizeOf(Element type);
 
 /*! \brief A view; strides and offset in elements. */
 struct Strided {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
   int64_t offset;
-  Floating type;
+  Element type;
   char* data;
 };
 

@@ -29,7 +29,7 @@ void IntegerMatmul(ffi::PackedArgs args, ffi::Any*) {
   const DLTensor* out = args[args.size() - 1].cast<DLTensor*>();
   CheckTensor(out, kOp, "out", kDLExtDev);
   if (runtime::PlaceOf(out->device) == "model") return OnHostModel("uir.library.cpu.integer_matmul", args);
-  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/true, kDLExtDev);
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/true, /*floats=*/false, kDLExtDev);
   if (!attrs->empty()) RunIntegerMatmul(*attrs, in);
 }
 

@@ -32,4 +32,9 @@ using GlueProduct = int (*)(void* queue, int half, float alpha, const GlueView* 
 using GlueConvolution = int (*)(void* queue, int half, void* x, void* weight, void* out, const int64_t* shapes,
                                 const int64_t* window, char* message, size_t most);
 
+//! \brief Queues out = a @ b with b turned, of int8 into float, all contiguous: [parts, m, k] by [parts, n, k].
+//! \param sizes parts, m, n, k.
+using GlueIntegerProduct = int (*)(void* queue, void* a, void* b, void* out, const int64_t* sizes, char* message,
+                                   size_t most);
+
 }  // namespace uir::library::bang

@@ -12,6 +12,7 @@
 #include "base/vendor_library.h"
 #include "library/bang/cnnl_glue.h"
 #include "library/device_operators.h"
+#include "library/integer_matmul.h"
 #include "library/product_views.h"
 #include "runtime/cnrt_api.h"
 
@@ -24,6 +25,7 @@ constexpr const char* kGlue = "uir.library.cnnl.glue";
 struct Glue {
   GlueProduct product = nullptr;
   GlueConvolution convolution = nullptr;
+  GlueIntegerProduct integer_product = nullptr;
 };
 
 Glue LoadGlue() {
@@ -37,7 +39,9 @@ Glue LoadGlue() {
                          "add the toolkit's lib64 to LD_LIBRARY_PATH before Python starts",
                          "delete the file: another release of this package made it"});
   Glue glue;
-  library.Require({{"uir_cnnl_product", &glue.product}, {"uir_cnnl_convolution", &glue.convolution}});
+  library.Require({{"uir_cnnl_product", &glue.product},
+                   {"uir_cnnl_convolution", &glue.convolution},
+                   {"uir_cnnl_integer_product", &glue.integer_product}});
   return glue;
 }
 
@@ -48,7 +52,7 @@ const Glue& TheGlue() {
 
 [[noreturn]] void Refuse(const char* op, const char* what) {
   TVM_FFI_THROW(ValueError) << "Library operator " << op << " on an MLU: " << what << ".\n"
-                            << "  limit:  a product with a factor, a convolution, nothing else\n"
+                            << "  limit:  a product with a factor, one of bytes, a convolution, nothing else\n"
                             << "  remedy: compile the model for this target";
   TVM_FFI_UNREACHABLE();
 }
@@ -132,6 +136,22 @@ void Conv2d(ffi::PackedArgs args, ffi::Any*) {
   RunWhereTensorsAre<Conv2dAttrs, RunConv2d>("conv2d", "uir.library.cpu.conv2d", args);
 }
 
+void IntegerMatmul(ffi::PackedArgs args, ffi::Any*) {
+  constexpr const char* kOp = "integer_matmul";
+  const auto attrs = Parsed<IntegerMatmulAttrs>(AttrsText(args, kOp));
+  const DLTensor* out = args[args.size() - 1].cast<DLTensor*>();
+  CheckTensor(out, kOp, "out", kDLExtDev);
+  if (runtime::PlaceOf(out->device) == "model") return OnHostModel("uir.library.cpu.integer_matmul", args);
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/false, /*floats=*/true, kDLExtDev);
+  if (attrs->empty()) return;
+  const int64_t sizes[] = {attrs->parts, attrs->m, attrs->n, attrs->k};
+  char message[512] = "";
+  const int status =
+      TheGlue().integer_product(QueueOf(out), const_cast<char*>(Data(in.a)), const_cast<char*>(Data(in.b)),
+                                const_cast<char*>(Data(in.out)), sizes, message, sizeof message);
+  CheckCall(status, message, kOp);
+}
+
 /*! [{"role", "shape", "strides", "offset"}] of a, b and out, of the attributes of a product. */
 ffi::Array<ffi::Any> DescribeProduct(ffi::String text) {
   ffi::Array<ffi::Any> operands;
@@ -144,6 +164,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   refl::GlobalDef()
       .def_packed("uir.library.bang.matmul", Matmul)
       .def_packed("uir.library.bang.conv2d", Conv2d)
+      .def_packed("uir.library.bang.integer_matmul", IntegerMatmul)
       .def("uir.library.bang.product", DescribeProduct);
 }
 

@@ -98,7 +98,7 @@ void IntegerMatmulOnGpu(const ffi::PackedArgs& args) {
   constexpr const char* kOp = "integer_matmul";
   const ffi::String text = AttrsText(args, kOp);
   const std::shared_ptr<const IntegerMatmulAttrs> attrs = Parsed<IntegerMatmulAttrs>(text);
-  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/false, kDLCUDA);
+  const IntegerMatmulOperands in = ReadIntegerMatmul(args, *attrs, /*scaled=*/false, /*floats=*/false, kDLCUDA);
   if (attrs->empty()) return;
   const DLDevice device = in.out->device;
   UseDevice(device);

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import uir_tvm
 from uir_tvm.export import write
 from uir_tvm.export.write import write_project
 from uir_tvm.target.bang import project_on_model as bang_host
+
+from tests.kernel_graph.integer_sums import product
 
 from .project_program import ByHand
 
@@ -69,6 +72,24 @@ def test_inputs_and_outputs_are_files(
     (want,) = ByHand().flat(x, image)
     got = np.fromfile(tmp_path / "output0.bin", "float32").reshape(8, 16)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_products_of_bytes_in_parts_are_exact(objects: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """1056 bytes by weights of -127 and 127 are two products, whose sums a kernel adds."""
+    rng = np.random.default_rng(6)
+    weight = rng.choice(np.array([-127, 127], np.int32), (1056, 4))
+    exe = uir_tvm.compile(product(weight, np.zeros(4, np.int32), floats=True), "uir-bang")
+    folder = tmp_path / "project"
+    write_project(exe, folder)
+    calls = (folder / "model.cpp").read_text()
+    assert "IntegerProduct(" in calls and "Matrices{2, 3, 4, 528}" in calls
+    x = rng.integers(0, 256, (3, 1056)).astype(np.uint8)
+    x.tofile(tmp_path / "x.bin")
+    built = bang_host.build(folder, tmp_path / "build", objects=objects)
+    done = run(built, "--project", folder, "--output", tmp_path, tmp_path / "x.bin")
+    assert done.returncode == 0, done.stderr
+    wanted = (x.astype(np.int64) - 7) @ weight.astype(np.int64)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "output0.bin", np.float32).reshape(3, 4), wanted)
 
 
 def test_the_same_executable_gives_the_same_files(project: pathlib.Path, tmp_path: pathlib.Path) -> None:

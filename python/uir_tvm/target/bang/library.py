@@ -5,6 +5,7 @@ Registered functions, destination-passing, with the signatures of `uir_tvm.libra
 
     uir.library.bang.matmul(a, b, attrs_json, out)
     uir.library.bang.conv2d(x, w, attrs_json, out)
+    uir.library.bang.integer_matmul(a, b, attrs_json, out)
 
 CNNL's numbers and structures are its headers' own: what calls it (`templates/project/cnnl_calls.cpp`) is
 compiled against the toolkit's, once on a machine.  Exported projects have the same text.
@@ -24,6 +25,7 @@ from ...device.text_model import compiler
 from ...errors import ToolchainError
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
+from ...library.integer_matmul_attrs import IntegerMatmulLimits
 from ...library.library_tables import LibraryTable
 from . import costs
 
@@ -31,6 +33,7 @@ __all__ = [
     "CONV2D",
     "COST",
     "GLUE",
+    "INTEGER_MATMUL",
     "MATMUL",
     "TABLE",
     "command",
@@ -42,14 +45,18 @@ __all__ = [
 
 #: Names of the registered operators.
 MATMUL, CONV2D = "uir.library.bang.matmul", "uir.library.bang.conv2d"
+INTEGER_MATMUL = "uir.library.bang.integer_matmul"
 #: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
 #: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
 #: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. The matrix unit takes
-#: right operands by columns, which a kernel that finds them by rows turns tile by tile. Of int8, public
-#: programs show results of float alone: of cnnlMatMul and cnnlQuantizeMatMul, and of cnnlMatMulEx with scales
-#: of its operands. How exact those sums are is said nowhere.
+#: right operands by columns, which a kernel that finds them by rows turns tile by tile. Products of int8 are
+#: cnnlBatchMatMulBCast with fixed-point operands at position 0, as Cambricon's own torch plugin calls it
+#: (Cambricon/catch, bmm_internal.cpp), whose results are of float or half, never int32 (mm_internal.cpp). The
+#: chapter on fixed-point numbers of CNNL's guide lists it for them, and says of convolutions that sums in
+#: between are float where that is the compute type, and of the others that they are alike: whole numbers up
+#: to 2^24 are exact in it.
 TABLE = LibraryTable(
-    functions={"matmul": MATMUL, "conv2d": CONV2D},
+    functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16"}),
     activations={},
     epilogues=(),
@@ -57,14 +64,14 @@ TABLE = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
     contracted_innermost=True,
-    integers_not="no public text has CNNL or __bang_matmul multiply int8 into int32: it is in floats",
+    integer_matmul=IntegerMatmulLimits(sums="float32"),
     rounds_not="its products with packed weights are kernels of ours, which unpack to float32",
     unpacks=frozenset({"float32", "float16"}),
     place_major=True,
 )
 COST = LibraryCost(
     cores="cores",
-    operations={"float16": 3072, "float32": 768},
+    operations={"float16": 3072, "float32": 768, "int8": 8192},
     start_cycles=costs.KERNEL_CYCLES + costs.PIPES["IO"].head,
     start_cycles_per_core=0.0,
     arithmetic_share=0.8,

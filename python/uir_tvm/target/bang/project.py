@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from ...export.program_text import Dialect, files, launched, model, wrapped
 from ...export.readme_text import host_section, memory_text, sizes_section
 from ...export.render import render, template
 from ...library.attrs import Conv2dAttrs, MatmulAttrs
+from ...library.integer_matmul_attrs import IntegerMatmulAttrs
 from ...library.sized import in_numbers
 from ...sizes.symbolic_shapes import Size
 from . import project_names
@@ -109,6 +111,8 @@ def _launch(step: KernelStep, names: ProgramNames) -> list[str]:
 def _call(step: LibraryStep, names: ProgramNames) -> list[str]:
     if step.kind == "matmul":
         return _product(step, names)
+    if step.kind == "integer_matmul":
+        return _integer_product(step, names)
     assert step.kind == "conv2d", step
     conv = Conv2dAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
     above, left, below, right = conv.padding
@@ -135,6 +139,15 @@ def _product(step: LibraryStep, names: ProgramNames) -> list[str]:
         _view(buffer, row, names) for buffer, row in zip((*step.operands, step.result), rows, strict=True)
     ]
     return wrapped("  LibraryOf(device).Product(", [f"{float(attributes.alpha)!r}F", *views], ");")
+
+
+def _integer_product(step: LibraryStep, names: ProgramNames) -> list[str]:
+    """Products of int8: matrices that lie by rows, the second ones by the result's columns."""
+    known = IntegerMatmulAttrs.from_json(in_numbers(step.kind, step.attrs, names.program.open.usual))
+    rows: Size = json.loads(step.attrs)["m"]
+    sizes = f"Matrices{{{_ints((known.parts, rows, known.n, known.k), names)}}}"
+    buffers = map(names.at, (*step.operands, step.result))
+    return wrapped("  LibraryOf(device).IntegerProduct(", [*buffers, sizes], ");")
 
 
 def _view(buffer: str, row: Mapping[str, Any], names: ProgramNames) -> str:

@@ -32,9 +32,9 @@ bool Contiguous(const aclTensor& tensor) {
 }
 
 uir_host::Strided AsStrided(const aclTensor& tensor) {
-  const auto type = tensor.type == ACL_FLOAT     ? uir_host::Floating::kFloat
-                    : tensor.type == ACL_FLOAT16 ? uir_host::Floating::kHalf
-                                                 : uir_host::Floating::kBfloat;
+  const auto type = tensor.type == ACL_FLOAT     ? uir_host::Element::kFloat
+                    : tensor.type == ACL_FLOAT16 ? uir_host::Element::kHalf
+                                                 : uir_host::Element::kBfloat;
   return {tensor.shape, tensor.strides, tensor.offset, type, tensor.data};
 }
 

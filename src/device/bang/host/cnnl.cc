@@ -2,7 +2,10 @@
 // The operator library: products, transposes and convolutions in float, one rounding to the result's type.
 #include "cnnl.h"
 
+#include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "device/bang/host/state.h"
@@ -20,6 +23,7 @@ struct cnnlTensorStruct {
   cnnlTensorLayout_t layout{};
   cnnlDataType_t type{};
   std::vector<int64_t> shape, strides;
+  int position = 0;  // of fixed-point numbers, whose unit is two to this power
 };
 struct cnnlMatMulStruct {
   std::map<int, int32_t> attributes;
@@ -59,7 +63,10 @@ cnnlStatus_t Drop(const char* kind, Handle* handle) {
 }
 
 Strided At(const cnnlTensorStruct& tensor, const void* data) {
-  const auto type = tensor.type == CNNL_DTYPE_FLOAT ? uir_host::Floating::kFloat : uir_host::Floating::kHalf;
+  const auto type = [&] {
+    if (tensor.type == CNNL_DTYPE_INT8) return uir_host::Element::kInt8;
+    return tensor.type == CNNL_DTYPE_FLOAT ? uir_host::Element::kFloat : uir_host::Element::kHalf;
+  }();
   return {tensor.shape, tensor.strides, 0, type, static_cast<char*>(const_cast<void*>(data))};
 }
 
@@ -94,6 +101,41 @@ bool UnitStride(const cnnlTensorStruct& tensor) {
          tensor.shape[rank - 2] == 1;
 }
 
+/*! Whether elements lie by rows, without gaps. */
+bool Plain(const cnnlTensorStruct& tensor) {
+  int64_t step = 1;
+  for (size_t d = tensor.shape.size(); d-- > 0;) {
+    if (tensor.shape[d] != 1 && tensor.strides[d] != step) return false;
+    step *= tensor.shape[d];
+  }
+  return true;
+}
+
+/*! A batch of matrices, each turned where it is asked for. */
+Strided Turned(Strided view, bool turned) {
+  const size_t last = view.shape.size() - 1;
+  if (turned) {
+    std::swap(view.shape[last - 1], view.shape[last]);
+    std::swap(view.strides[last - 1], view.strides[last]);
+  }
+  return view;
+}
+
+/*! What is wrong with the operands of products of matrices; empty where nothing is. */
+std::string Misfit(const Strided& left, const Strided& right, const Strided& out) {
+  const auto batch = [](const std::vector<int64_t>& shape) {
+    return std::vector<int64_t>(shape.begin(), shape.end() - 2);
+  };
+  std::vector<int64_t> want;
+  if (!uir_host::Joined(batch(left.shape), batch(right.shape), &want)) return "the batches do not broadcast";
+  want.insert(want.end(), {left.shape[left.shape.size() - 2], right.shape.back()});
+  if (want != out.shape || left.shape.back() != right.shape[right.shape.size() - 2]) return "the shapes do not fit";
+  for (const Strided& view : {left, right, out}) {
+    if (!OnDevice(view)) return "an operand leaves the device's memory";
+  }
+  return "";
+}
+
 }  // namespace
 
 const char* cnnlGetErrorString(cnnlStatus_t status) {
@@ -126,6 +168,13 @@ cnnlStatus_t cnnlSetTensorDescriptorEx(cnnlTensorDescriptor_t desc, cnnlTensorLa
   desc->type = dtype;
   desc->shape.assign(dimSize, dimSize + dimNb);
   desc->strides.assign(dimStride, dimStride + dimNb);
+  return CNNL_STATUS_SUCCESS;
+}
+
+cnnlStatus_t cnnlSetTensorDescriptorPosition(cnnlTensorDescriptor_t desc, int position) {
+  if (desc->type != CNNL_DTYPE_INT8) return Bad("cnnlSetTensorDescriptorPosition: the tensor is none of fixed point.");
+  if (position < -128 || position > 127) return Bad("cnnlSetTensorDescriptorPosition: positions are -128 to 127.");
+  desc->position = position;
   return CNNL_STATUS_SUCCESS;
 }
 
@@ -176,32 +225,14 @@ cnnlStatus_t cnnlBatchMatMulBCast_v2(cnnlHandle_t handle, cnnlMatMulDescriptor_t
   }
   if (*static_cast<const float*>(beta) != 0.0F) return Bad("cnnlBatchMatMulBCast_v2: projects add no term.");
   const Strided left = At(*aDesc, a), right = At(*bDesc, b), out = At(*cDesc, c);
-  const auto plain = [](const cnnlTensorStruct& tensor) {
-    int64_t step = 1;
-    for (size_t d = tensor.shape.size(); d-- > 0;) {
-      if (tensor.shape[d] != 1 && tensor.strides[d] != step) return false;
-      step *= tensor.shape[d];
-    }
-    return true;
-  };
   for (const cnnlTensorStruct* tensor : {aDesc, bDesc, cDesc}) {
     if (tensor->type != aDesc->type || tensor->layout != CNNL_LAYOUT_ARRAY) return Bad("operands of several types.");
-    if (!plain(*tensor) && (desc->attributes[CNNL_MATMUL_USE_STRIDE] == 0 || !UnitStride(*tensor))) {
+    if (!Plain(*tensor) && (desc->attributes[CNNL_MATMUL_USE_STRIDE] == 0 || !UnitStride(*tensor))) {
       return Bad("cnnlBatchMatMulBCast_v2: strides are not used, or none of a matrix is 1.");
     }
   }
-  const auto batch = [](const std::vector<int64_t>& shape) {
-    return std::vector<int64_t>(shape.begin(), shape.end() - 2);
-  };
-  std::vector<int64_t> want;
-  if (!uir_host::Joined(batch(left.shape), batch(right.shape), &want)) return Bad("the batches do not broadcast.");
-  want.insert(want.end(), {left.shape[left.shape.size() - 2], right.shape.back()});
-  if (want != out.shape || left.shape.back() != right.shape[right.shape.size() - 2]) {
-    return Bad("cnnlBatchMatMulBCast_v2: the shapes do not fit.");
-  }
-  for (const Strided& view : {left, right, out}) {
-    if (!OnDevice(view)) return Bad("cnnlBatchMatMulBCast_v2: an operand leaves the device's memory.");
-  }
+  const std::string wrong = Misfit(left, right, out);
+  if (!wrong.empty()) return Bad("cnnlBatchMatMulBCast_v2: " + wrong + ".");
   const float factor = *static_cast<const float*>(alpha);
   return Queue(handle, kCall, workspace, workspaceSize, [=]() -> std::string {
     std::vector<float> x, y;
@@ -209,6 +240,40 @@ cnnlStatus_t cnnlBatchMatMulBCast_v2(cnnlHandle_t handle, cnnlMatMulDescriptor_t
     if (!uir_host::Read(left, &x, &message) || !uir_host::Read(right, &y, &message)) return message;
     std::vector<float> sums = uir_host::Products(x, left.shape, y, right.shape, out.shape);
     for (float& sum : sums) sum *= factor;
+    uir_host::Write(out, sums);
+    return "";
+  });
+}
+
+cnnlStatus_t cnnlGetBatchMatMulBCastWorkspaceSize(cnnlHandle_t, const cnnlTensorDescriptor_t,
+                                                  const cnnlTensorDescriptor_t, const cnnlTensorDescriptor_t,
+                                                  size_t* size) {
+  *size = kWorkspace;
+  return CNNL_STATUS_SUCCESS;
+}
+
+cnnlStatus_t cnnlBatchMatMulBCast(cnnlHandle_t handle, bool isTransA, bool isTransB, const cnnlTensorDescriptor_t aDesc,
+                                  const void* a, const cnnlTensorDescriptor_t bDesc, const void* b, void* workspace,
+                                  size_t workspaceSize, const cnnlTensorDescriptor_t cDesc, void* c) {
+  if (workspaceSize != kWorkspace) return Bad("cnnlBatchMatMulBCast: not the workspace that was asked for.");
+  if (aDesc->type != CNNL_DTYPE_INT8 || bDesc->type != aDesc->type || cDesc->type != CNNL_DTYPE_FLOAT) {
+    return Bad("cnnlBatchMatMulBCast: projects multiply int8 into float.");
+  }
+  for (const cnnlTensorStruct* tensor : {aDesc, bDesc, cDesc}) {
+    if (tensor->layout != CNNL_LAYOUT_ARRAY || tensor->shape.size() < 2 || !Plain(*tensor)) {
+      return Bad("cnnlBatchMatMulBCast: operands are contiguous, of 2 dimensions or more.");
+    }
+  }
+  const Strided left = Turned(At(*aDesc, a), isTransA), right = Turned(At(*bDesc, b), isTransB), out = At(*cDesc, c);
+  const std::string wrong = Misfit(left, right, out);
+  if (!wrong.empty()) return Bad("cnnlBatchMatMulBCast: " + wrong + ".");
+  const float unit = std::ldexp(1.0F, aDesc->position + bDesc->position);
+  return Queue(handle, "cnnlBatchMatMulBCast", workspace, workspaceSize, [=]() -> std::string {
+    std::vector<float> x, y;
+    std::string message;
+    if (!uir_host::Read(left, &x, &message) || !uir_host::Read(right, &y, &message)) return message;
+    std::vector<float> sums = uir_host::Products(x, left.shape, y, right.shape, out.shape);
+    for (float& sum : sums) sum *= unit;
     uir_host::Write(out, sums);
     return "";
   });

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 typedef enum { CNNL_STATUS_SUCCESS = 0, CNNL_STATUS_BAD_PARAM, CNNL_STATUS_NOT_SUPPORTED } cnnlStatus_t;
-typedef enum { CNNL_DTYPE_HALF = 1, CNNL_DTYPE_FLOAT } cnnlDataType_t;
+typedef enum { CNNL_DTYPE_HALF = 1, CNNL_DTYPE_FLOAT, CNNL_DTYPE_INT8 } cnnlDataType_t;
 typedef enum { CNNL_LAYOUT_NHWC = 1, CNNL_LAYOUT_ARRAY } cnnlTensorLayout_t;
 typedef enum { CNNL_MATMUL_USE_STRIDE = 1, CNNL_MATMUL_ALLOW_TF32 } cnnlMatMulDescAttribute_t;
 typedef enum { CNNL_CONVOLUTION_FWD_FASTEST = 1 } cnnlConvolutionFwdPreference_t;
@@ -38,6 +38,7 @@ UIR_CNRT_API cnnlStatus_t cnnlSetTensorDescriptor(cnnlTensorDescriptor_t desc, c
 UIR_CNRT_API cnnlStatus_t cnnlSetTensorDescriptorEx(cnnlTensorDescriptor_t desc, cnnlTensorLayout_t layout,
                                                     cnnlDataType_t dtype, int dimNb, const int dimSize[],
                                                     const int dimStride[]);
+UIR_CNRT_API cnnlStatus_t cnnlSetTensorDescriptorPosition(cnnlTensorDescriptor_t desc, int position);
 UIR_CNRT_API cnnlStatus_t cnnlMatMulDescCreate(cnnlMatMulDescriptor_t* desc);
 UIR_CNRT_API cnnlStatus_t cnnlMatMulDescDestroy(cnnlMatMulDescriptor_t desc);
 UIR_CNRT_API cnnlStatus_t cnnlMatMulAlgoCreate(cnnlMatMulAlgo_t* algo);
@@ -59,6 +60,13 @@ UIR_CNRT_API cnnlStatus_t cnnlBatchMatMulBCast_v2(cnnlHandle_t handle, cnnlMatMu
                                                   const cnnlTensorDescriptor_t bDesc, const void* b, const void* beta,
                                                   const cnnlTensorDescriptor_t cDesc, void* c, void* workspace,
                                                   size_t workspaceSize);
+UIR_CNRT_API cnnlStatus_t cnnlGetBatchMatMulBCastWorkspaceSize(cnnlHandle_t handle, const cnnlTensorDescriptor_t aDesc,
+                                                               const cnnlTensorDescriptor_t bDesc,
+                                                               const cnnlTensorDescriptor_t cDesc, size_t* size);
+UIR_CNRT_API cnnlStatus_t cnnlBatchMatMulBCast(cnnlHandle_t handle, bool isTransA, bool isTransB,
+                                               const cnnlTensorDescriptor_t aDesc, const void* a,
+                                               const cnnlTensorDescriptor_t bDesc, const void* b, void* workspace,
+                                               size_t workspaceSize, const cnnlTensorDescriptor_t cDesc, void* c);
 UIR_CNRT_API cnnlStatus_t cnnlCreateTransposeDescriptor(cnnlTransposeDescriptor_t* desc);
 UIR_CNRT_API cnnlStatus_t cnnlDestroyTransposeDescriptor(cnnlTransposeDescriptor_t desc);
 UIR_CNRT_API cnnlStatus_t cnnlSetTransposeDescriptor(cnnlTransposeDescriptor_t desc, const int dims,

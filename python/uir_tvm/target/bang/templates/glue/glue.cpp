@@ -65,6 +65,15 @@ extern "C" int uir_cnnl_product(void* queue, int half, float alpha, const GlueVi
   return Told(call, message, most);
 }
 
+extern "C" int uir_cnnl_integer_product(void* queue, void* a, void* b, void* out, const int64_t* sizes, char* message,
+                                        size_t most) {
+  const auto number = [&](int i) { return static_cast<int>(sizes[i]); };
+  const auto call = [&] {
+    LibraryOn(queue).IntegerProduct(a, b, out, project::Matrices{number(0), number(1), number(2), number(3)});
+  };
+  return Told(call, message, most);
+}
+
 extern "C" int uir_cnnl_convolution(void* queue, int half, void* x, void* weight, void* out, const int64_t* shapes,
                                     const int64_t* window, char* message, size_t most) {
   const auto number = [&](int i) { return static_cast<int>(window[i]); };

@@ -156,6 +156,22 @@ void Library::Product(float alpha, const View& a, const View& b, const View& out
                                 &beta, out.get(), out.data(), Workspace(bytes), bytes));
 }
 
+void Library::IntegerProduct(void* a, void* b, void* out, const Matrices& sizes) {
+  const Tensor left(cnnlCreateTensorDescriptor, cnnlDestroyTensorDescriptor);
+  const Tensor right(cnnlCreateTensorDescriptor, cnnlDestroyTensorDescriptor);
+  const Tensor result(cnnlCreateTensorDescriptor, cnnlDestroyTensorDescriptor);
+  Describe(left, CNNL_LAYOUT_ARRAY, CNNL_DTYPE_INT8, {sizes.parts, sizes.m, sizes.k});
+  Describe(right, CNNL_LAYOUT_ARRAY, CNNL_DTYPE_INT8, {sizes.parts, sizes.n, sizes.k});
+  Describe(result, CNNL_LAYOUT_ARRAY, CNNL_DTYPE_FLOAT, {sizes.parts, sizes.m, sizes.n});
+  // fixed-point numbers whose unit is 2^0
+  CHECK(cnnlSetTensorDescriptorPosition(left.get(), 0));
+  CHECK(cnnlSetTensorDescriptorPosition(right.get(), 0));
+  size_t bytes = 0;
+  CHECK(cnnlGetBatchMatMulBCastWorkspaceSize(handle_, left.get(), right.get(), result.get(), &bytes));
+  CHECK(cnnlBatchMatMulBCast(handle_, false, true, left.get(), a, right.get(), b, Workspace(bytes), bytes, result.get(),
+                             out));
+}
+
 void Library::Convolution(cnnlDataType_t type, const Image& x, const Image& weight, const Window& window,
                           const Image& out) {
   const Transpose from_x(handle_, type, x, true);

@@ -47,6 +47,11 @@ struct Window {
   int groups;
 };
 
+/*! Sizes of products of matrices: out[p, m, n] = sum over k of a[p, m, k] * b[p, n, k]. */
+struct Matrices {
+  int parts, m, n, k;
+};
+
 /*! The library on one queue. Operators of one queue run one after the other, so that all share one workspace. */
 class Library {
  public:
@@ -57,6 +62,9 @@ class Library {
 
   /*! out = alpha a @ b; all dimensions but the last two are a batch that broadcasts. */
   void Product(float alpha, const View& a, const View& b, const View& out);
+
+  /*! The products of contiguous matrices of int8, of numbers as they stand, in float: exact up to 2^24. */
+  void IntegerProduct(void* a, void* b, void* out, const Matrices& sizes);
 
   /*! out = convolution of x with weight; CNNL wants NHWC, so that all three are transposed. */
   void Convolution(cnnlDataType_t type, const Image& x, const Image& weight, const Window& window, const Image& out);
