@@ -386,6 +386,7 @@ def _compile(
                     activation=options.activation,
                     convolution=options.convolution,
                     fusion=options.fusion,
+                    attention=options.attention,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

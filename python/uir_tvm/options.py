@@ -73,6 +73,10 @@ CONVOLUTIONS = ("fast", "direct")
 #: the modelled time either way; or all such candidates are merged, or all stay apart.
 FUSIONS = ("priced", "merged", "apart")
 
+#: What computes an attention (`uir_tvm.kernel_graph.attention`): what takes less time by the model; one kernel
+#: wherever the target has one for it; or the library's products around a softmax.
+ATTENTIONS = ("auto", "kernel", "library")
+
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
@@ -211,6 +215,11 @@ class CompileOptions:
         Who decides where one kernel is a trade against two, a value computed again for one not stored
         (`uir_tvm.kernel_graph.fusion_cost`): ``priced``, the modelled time of both; ``merged`` and ``apart``
         take all such candidates and none, to compare with.
+    attention : str
+        What computes softmax(q k^T) v: ``auto``, one kernel or two products of the library around a softmax,
+        whichever takes less time by the model (`uir_tvm.kernel_graph.attention_cost`; of open sizes what the
+        target's table says); ``kernel``, one kernel of ours wherever the target has one for the form;
+        ``library``, never one kernel.  `KernelGraph.attentions` says of each which it is, and why.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -299,6 +308,10 @@ class CompileOptions:
     fusion: str = attrs.field(
         default=FUSIONS[0],
         validator=_among(FUSIONS, "way to decide fusion", "priced takes what is faster by the model"),
+    )
+    attention: str = attrs.field(
+        default=ATTENTIONS[0],
+        validator=_among(ATTENTIONS, "way to compute attention", "auto takes what is faster by the model"),
     )
     device: str = attrs.field(factory=environment.device)
     specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)

@@ -257,6 +257,7 @@ def _rows(
         activation=options.activation,
         convolution=options.convolution,
         fusion=options.fusion,
+        attention=options.attention,
     )
     rows = _outside(graph)
     rows += _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)

@@ -18,17 +18,19 @@ from tvm import tirx
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import dtype_bytes, prim_func
+from uir_tvm.schedule.blocks import prim_func
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.overlap import IN_FLIGHT
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import USUAL, product_groups
+from uir_tvm.schedules.attention.even import EvenTiles, even_tile
 from uir_tvm.schedules.attention.flash import flash_function
 from uir_tvm.schedules.attention.folded import fold_heads
-from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
-from uir_tvm.schedules.attention.tile import FlashTile
+from uir_tvm.schedules.attention.parts import HasExtents, looks_like_attention, read_parts
+from uir_tvm.schedules.attention.speed import AttentionSpeed
+from uir_tvm.schedules.attention.tile import FlashTile, block_bytes, reg_bytes
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target_facts import Facts
 
@@ -63,6 +65,10 @@ class AttentionSpace:
         Keys at least of a unit that shares those of a batch with others; 0: none do.
     widened : bool
         See `FlashTile`.
+    even : EvenTiles, optional
+        Tiles that divide all there is, which are taken where there are such.
+    speed : AttentionSpeed
+        By which one kernel is compared with products of the library.
     """
 
     rows: int
@@ -77,13 +83,16 @@ class AttentionSpace:
     leaves_out: bool = False
     part_keys: int = 0
     widened: bool = False
+    even: EvenTiles | None = None
+    speed: AttentionSpeed | None = None
 
 
 #: Kind of hardware -> its tiles (`uir_tvm.target.record`).
 ATTENTION_SPACES: Mapping[str, AttentionSpace] = Facts("attention_space")
 
 
-def _space(hw: HardwareModel) -> AttentionSpace:
+def space_of_attention(hw: HardwareModel) -> AttentionSpace:
+    """The tiles of a hardware model's kind; those of a CPU where it has none."""
     return ATTENTION_SPACES.get(str(hw.kind)) or ATTENTION_SPACES[USUAL]
 
 
@@ -114,14 +123,17 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
     return decisions.restart(flash_function(func, parts, tile))
 
 
-def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Decisions) -> FlashTile:
+def decide_tile(parts: HasExtents, hw: HardwareModel, own: FlashTile, decisions: Decisions) -> FlashTile:
     """The tile ``own``, or one near it that fits too: each number shapes the function, so all are forks."""
+
+    if own.even:
+        return own
 
     def fits(rows: int, keys: int) -> bool:
         return _held_bytes(parts, hw, rows, keys) <= _room(hw)
 
     # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
-    least_rows = min(own.rows, _lanes(hw) if own.turned else _space(hw).least_rows)
+    least_rows = min(own.rows, _lanes(hw) if own.turned else space_of_attention(hw).least_rows)
     least = min(16, own.keys)
     taller = [r for r in near(own.rows, parts.usual.rows) if r >= least_rows and fits(r, least)]
     if own.turned:
@@ -136,19 +148,19 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
     if own.staged:
         most = min(hw.num_units, math.ceil(parts.usual.rows / rows))
         units = decisions.fork("units", near(own.units, most), min(own.units, most))
-        room = hw.sram_bytes // max(1, _block_bytes(parts, keys))
+        room = hw.sram_bytes // max(1, block_bytes(parts, keys))
         stages = decisions.fork("stages", [s for s in IN_FLIGHT if s <= room], max(1, min(own.stages, room)))
     elif parts.usual.rows % rows:
         whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
-    groups = own.groups if _space(hw).groups else product_groups(hw, units)
+    groups = own.groups if space_of_attention(hw).groups else product_groups(hw, units)
     return attrs.evolve(
         own, rows=rows, keys=keys, groups=groups, units=units, stages=stages, whole_tiles=whole
     )
 
 
-def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
+def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
     """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
-    space = _space(hw)
+    space = space_of_attention(hw)
     room = _room(hw)
     rows = min(space.rows, parts.usual.rows)
     keys = min(space.key_bytes // 4, parts.usual.keys)
@@ -157,7 +169,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     while keys > 16 and _held_bytes(parts, hw, rows, keys) > room:
         keys = max(16, keys // 2)
     while (
-        staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.usual.rows / rows) * STAGED_BYTES
+        staged and keys > 16 and block_bytes(parts, keys) > math.ceil(parts.usual.rows / rows) * STAGED_BYTES
     ):
         keys = max(16, keys // 2)
     turned = space.turned and parts.usual.rows > TURNED_ABOVE
@@ -174,9 +186,14 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         rows = max(1, rows // 2)
     units = min(space.units, hw.num_units, math.ceil(parts.usual.rows / rows)) if staged else 1
     stages = space.stages
-    while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
+    while staged and stages > 1 and stages * block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
         stages -= 1
     groups = space.groups or product_groups(hw, units)
+    shares = _key_parts(parts, rows, keys, groups, space)
+    if space.even is not None and shares == 1 and "product_level" in hw.figures:
+        found = even_tile(parts, hw, space.even, groups)
+        if found is not None:
+            return FlashTile(found.rows, found.keys, found.groups, even=True)
     return FlashTile(
         rows,
         keys,
@@ -188,7 +205,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         turned=turned,
         leaves_out=space.leaves_out,
         widened=space.widened,
-        parts=_key_parts(parts, rows, keys, groups, space),
+        parts=shares,
     )
 
 
@@ -196,7 +213,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
 COMBINING = 2
 
 
-def _key_parts(parts: Parts, rows: int, keys: int, groups: int, space: AttentionSpace) -> int:
+def _key_parts(parts: HasExtents, rows: int, keys: int, groups: int, space: AttentionSpace) -> int:
     """Units that share the keys of a batch: what takes the fewest blocks, where one tile has all rows."""
     most = parts.usual.keys // max(keys, space.part_keys) if space.part_keys else 1
     if most < 2 or any(map(is_open, (*parts.batch, parts.rows))) or parts.usual.rows > rows:
@@ -227,25 +244,14 @@ def _whole_vectors(rows: int, most: int, lanes: int) -> int:
 
 def _room(hw: HardwareModel) -> int:
     """Bytes of reg that a tile may take."""
-    return int(hw.reg_bytes * _space(hw).reg_share) // shrink_of(hw)
+    return int(hw.reg_bytes * space_of_attention(hw).reg_share) // shrink_of(hw)
 
 
-def _held_bytes(parts: Parts, hw: HardwareModel, rows: int, keys: int) -> int:
+def _held_bytes(parts: HasExtents, hw: HardwareModel, rows: int, keys: int) -> int:
     """Bytes of reg that a tile takes."""
     # keys, then values, lie in reg twice: as they come, and turned
-    loaded = _block_bytes(parts, keys) if "sram_units" in hw.figures else 0
-    return _reg_bytes(parts, rows, keys) + loaded
-
-
-def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
-    """Sums and what rescales them, queries, and three of scores, mask, arguments and weights at a time."""
-    narrow = dtype_bytes(parts.weight_dtype)
-    return rows * (8 * parts.usual.width + narrow * parts.usual.head + (12 + narrow) * keys + 32)
-
-
-def _block_bytes(parts: Parts, keys: int) -> int:
-    """Keys and values of a block."""
-    return dtype_bytes(parts.weight_dtype) * keys * (parts.usual.head + parts.usual.width)
+    loaded = block_bytes(parts, keys) if "sram_units" in hw.figures else 0
+    return reg_bytes(parts, rows, keys) + loaded
 
 
 def example() -> Any:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import tvm
@@ -69,6 +69,41 @@ class UsualExtents:
     keys: int
     head: int
     width: int
+
+
+class HasExtents(Protocol):
+    """What tiles are chosen by: `Parts`, or `Extents` where there is no function yet."""
+
+    @property
+    def batch(self) -> tuple[Any, ...]:
+        """Extents of the batch axes."""
+
+    @property
+    def rows(self) -> Any:
+        """How many queries there are."""
+
+    @property
+    def keys(self) -> Any:
+        """How many keys there are."""
+
+    @property
+    def usual(self) -> UsualExtents:
+        """All extents as numbers."""
+
+    @property
+    def weight_dtype(self) -> str:
+        """Element type of the values in memory."""
+
+
+@attrs.frozen
+class Extents:
+    """See `HasExtents`."""
+
+    batch: tuple[Any, ...]
+    rows: Any
+    keys: Any
+    usual: UsualExtents
+    weight_dtype: str
 
 
 @attrs.frozen

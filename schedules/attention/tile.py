@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import attrs
+from uir_tvm.schedule.blocks import dtype_bytes
+from uir_tvm.schedules.attention.parts import HasExtents
 
 
 @attrs.frozen
@@ -36,6 +38,8 @@ class FlashTile:
     parts : int
         Units that share the keys of a batch: each has every so-manieth block, and what they found is combined
         after a barrier of all.
+    even : bool
+        Whether tiles divide rows, keys and groups (`uir_tvm.schedules.attention.even`).
     leaves_out : bool
         Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
     """
@@ -51,3 +55,15 @@ class FlashTile:
     leaves_out: bool = False
     widened: bool = False
     parts: int = 1
+    even: bool = False
+
+
+def reg_bytes(parts: HasExtents, rows: int, keys: int) -> int:
+    """Bytes of reg: sums and what rescales them, queries, and of scores, mask, arguments and weights three."""
+    narrow = dtype_bytes(parts.weight_dtype)
+    return rows * (8 * parts.usual.width + narrow * parts.usual.head + (12 + narrow) * keys + 32)
+
+
+def block_bytes(parts: HasExtents, keys: int) -> int:
+    """Keys and values of a block."""
+    return dtype_bytes(parts.weight_dtype) * keys * (parts.usual.head + parts.usual.width)

@@ -13,6 +13,7 @@ import click
 from ..errors import ValueNeededError
 from ..options import (
     ACTIVATIONS,
+    ATTENTIONS,
     CONVOLUTIONS,
     DEFAULT_TARGET,
     DEVICES,
@@ -135,6 +136,12 @@ def _choice(name: str, choices: Sequence[str], text: str) -> Callable[[Any], Any
     "Who decides where one kernel is a trade against two: the modelled time of both ways; or all "
     "are merged, or stay apart. `uir inspect --explain` shows both prices.",
 )
+@_choice(
+    "--attention",
+    ATTENTIONS,
+    "What computes attention: what is faster by the model, one kernel of ours (scores stay on chip) or the "
+    "library's products around a softmax; kernel and library take one way wherever there is it.",
+)
 @click.option(
     "--strict", is_flag=True, help="Refuse operators that PyTorch would compute at run time, by name."
 )
@@ -169,6 +176,7 @@ def compile_command(
     activation: str,
     convolution: str,
     fusion: str,
+    attention: str,
     strict: bool,
     fuse: bool,
     **versions: str | None,
@@ -218,6 +226,7 @@ def compile_command(
         activation=activation,
         convolution=convolution,
         fusion=fusion,
+        attention=attention,
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,

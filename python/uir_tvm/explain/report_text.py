@@ -405,6 +405,7 @@ WAYS = {
     "few rows": ("computed inside a kernel of few rows", "computed by all units"),
     "recomputed": ("computed by each of its readers", "stored"),
     "siblings": ("read by one kernel", "read by two kernels"),
+    "attention": ("computed by one kernel", "computed by products of the library around a softmax"),
 }
 
 

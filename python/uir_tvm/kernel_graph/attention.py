@@ -10,9 +10,13 @@ from typing import Any
 import attrs
 from tvm import relax
 
-from ..library.library_tables import LibraryTable
+from ..library.library_tables import AttentionLimits, LibraryTable
+from ..options import ATTENTIONS
 from ..sizes.open_arithmetic import is_one, is_open
+from .attention_cost import kernels_of, price_attention
 from .band import BAND, Band, band_of
+from .fusion_cost import FusionCost
+from .nodes import FusionDecision
 from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
 from .scales import is_normal
@@ -106,6 +110,8 @@ class AttentionDecision:
         What passes between its parts.
     saved_bytes : int
         DRAM traffic of these, written and read, that one kernel does not have.
+    price : FusionDecision, optional
+        The modelled time of both ways, where that decided.
     """
 
     output: str
@@ -113,10 +119,11 @@ class AttentionDecision:
     reason: str
     values: frozenset[Value]
     saved_bytes: int
+    price: FusionDecision | None = None
 
 
-def fuse_attention(program: Program, table: LibraryTable) -> list[AttentionDecision]:
-    """Make one operator of every attention that the target fuses.
+def fuse_attention(program: Program, table: LibraryTable, cost: FusionCost) -> list[AttentionDecision]:
+    """Make one operator of every attention that one kernel is to compute.
 
     Before: s = matmul(q, k); x = add(multiply(s, c), mask); p = softmax(x); o = matmul(p, v).
     After: o = uir.attention(q, k, v, mask), whose attribute ``attention`` says what it computes.
@@ -126,7 +133,9 @@ def fuse_attention(program: Program, table: LibraryTable) -> list[AttentionDecis
     program : Program
         Changed in place; after `closed_rows.safe_softmax`.
     table : LibraryTable
-        Its ``attention`` says what the target fuses.
+        Its ``attention`` says what one kernel computes, ``attends`` who decides.
+    cost : FusionCost
+        The prices of both ways.
 
     Returns
     -------
@@ -139,11 +148,11 @@ def fuse_attention(program: Program, table: LibraryTable) -> list[AttentionDecis
         found = find(op, counts, outputs)
         if found is None:
             continue
-        obstacle = _obstacle(found, table)
+        obstacle, price = _decide(found, table, cost)
         values = frozenset(found.inner)
         saved = 2 * sum(value.nbytes for value in values)
         reason = obstacle or f"one kernel keeps {len(values)} tensors of scores on chip"
-        decisions.append(AttentionDecision(found.result.name, not obstacle, reason, values, saved))
+        decisions.append(AttentionDecision(found.result.name, not obstacle, reason, values, saved, price))
         if not obstacle:
             _replace(program, found, counts)
     program.remove_dead()
@@ -268,9 +277,27 @@ def _from_product(view: View, private: Any) -> bool:
     return op.kind.kind == "elementwise" and any(_from_product(operand, private) for operand in op.operands)
 
 
-def _obstacle(found: Attention, table: LibraryTable) -> str:
-    """Why the target does not fuse this attention; empty where it does."""
-    limits = table.attention
+def _decide(found: Attention, table: LibraryTable, cost: FusionCost) -> tuple[str, FusionDecision | None]:
+    """Why it is not one kernel (empty where it is), and the prices, where they decided."""
+    auto, kernel, library = ATTENTIONS
+    if table.attends == library:
+        return f"attention is left to the library: CompileOptions.attention is {library!r}", None
+    obstacle = _obstacle(found, table.attention)
+    if obstacle or table.attends == kernel:
+        return obstacle, None
+    unusual = _obstacle(found, table.usual_attention)
+    sizes = [size for view in (found.query, found.key, found.value) for size in view.shape]
+    if is_open(sizes) or not all(sizes):
+        return unusual, None
+    price = price_attention(found, cost, int(_rows(found)), kernels_of(found), joins=not unusual)
+    if price.merged:
+        return "", price
+    two, one = (1e6 * way.seconds for way in (price.apart, price.together))
+    return f"modelled {two:.3g} us as products of the library and a softmax, {one:.3g} us as one kernel", price
+
+
+def _obstacle(found: Attention, limits: AttentionLimits | None) -> str:
+    """Why this attention is not within limits; empty where it is."""
     if limits is None:
         return "the target's table leaves attention to its matrix products and a softmax kernel"
     dtypes = {view.base.dtype for view in (found.query, found.key, found.value)} | {found.result.dtype}

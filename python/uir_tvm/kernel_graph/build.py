@@ -90,6 +90,7 @@ def build(
     activation: str = "exact",
     convolution: str = "fast",
     fusion: str = "priced",
+    attention: str = "auto",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -115,6 +116,8 @@ def build(
         How the library adds up convolutions (`CompileOptions.convolution`).
     fusion : str
         Who decides where one kernel is a trade against two (`CompileOptions.fusion`).
+    attention : str
+        What computes attention (`CompileOptions.attention`).
 
     Returns
     -------
@@ -134,7 +137,7 @@ def build(
     with lowering_for(keys):
         return build_with(
             mod,
-            library_of(keys).on(target).reading(activation).adding(convolution),
+            library_of(keys).on(target).reading(activation).adding(convolution).attending(attention),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,
@@ -156,13 +159,14 @@ def group(
     activation: str = "exact",
     convolution: str = "fast",
     fusion: str = "priced",
+    attention: str = "auto",
 ) -> GroupedProgram:
     """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
     keys = [str(key) for key in target.keys]
     with lowering_for(keys), reading_open_sizes(space):
         return grouped(
             mod,
-            library_of(keys).on(target).reading(activation).adding(convolution),
+            library_of(keys).on(target).reading(activation).adding(convolution).attending(attention),
             fuse=fuse,
             fast_math=fast_math,
             faults=faults,
@@ -233,7 +237,8 @@ def grouped(
     drop_neutral(program, fast_math)  # what is neutral hides patterns
     for rewrite in REWRITES if fuse else ():
         rewrite(program)
-    decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None))
+    cost = FusionCost(model_of_target(None)) if cost is None else cost
+    decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None), cost)
     match_library(program, table, join=fuse)
     if fuse:
         keep_channels_last(program, table)
@@ -242,7 +247,7 @@ def grouped(
     place(program)
     keep_state(program)
     match_attention(program, table)
-    fusion = Fusion(program, FusionCost(model_of_target(None)) if cost is None else cost, enabled=fuse)
+    fusion = Fusion(program, cost, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, integers, op_count, unfused, faults)
 
@@ -252,7 +257,9 @@ def assembled(given: GroupedProgram, maker: KernelMaker | None = None) -> Kernel
     """The second half of `build_with`: a kernel for each group; in numbers, where no maker is given."""
     assembly = _Assembly(given.program, given.table, given.decisions, given.faults, maker)
     graph = assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
-    return attrs.evolve(graph, integers=given.integers, fusion=tuple(given.fusion.decisions.values()))
+    priced = (decision.price for decision in given.decisions if decision.price is not None)
+    fusion = (*priced, *given.fusion.decisions.values())
+    return attrs.evolve(graph, integers=given.integers, fusion=fusion)
 
 
 def _count_ops(mod: tvm.IRModule) -> int:

@@ -82,12 +82,18 @@ class FusionCost:
     def __init__(self, hardware: HardwareModel, fusion: str = FUSIONS[0]) -> None:
         self.hardware = hardware
         self.fusion = fusion
-        self._steps = rates(hardware).steps
+        #: Plain operations that one of a class of arithmetic is.
+        self.steps = rates(hardware).steps
         self._machines: dict[tuple[int, int], MachineModel] = {}
         self._shared = int(hardware.num_units) if int(hardware.sram_bytes) else 1
         self._lanes = max(int(hardware.vector_bytes) // WORD, 1)
         self._group = int(figure(hardware, "group_units", int(hardware.num_units)))
         self._all = self._machine(1 << 20, 0).slots
+
+    @property
+    def all_units(self) -> int:
+        """Units that run at the same time."""
+        return self._all
 
     def units(self, space: IterationSpace) -> int:
         """How many units the work in a space can keep busy: its rows, or its vectors."""
@@ -129,7 +135,7 @@ class FusionCost:
             over = op.operands[0].shape if op.kind.kind == "reduction" else op.shape
             elements = _number(over)
         words = max(dtype_bytes(op.results[0].dtype), WORD) / WORD
-        return elements * words * sum(self._steps[each] for each in op.kind.work)
+        return elements * words * sum(self.steps[each] for each in op.kind.work)
 
     def price(self, kernels: Sequence[KernelWork]) -> Price:
         """The time of kernels one after the other, and what it comes of."""
@@ -184,6 +190,13 @@ class FusionCost:
             self._machines[key] = machine_of(self.hardware, counts)
         return self._machines[key]
 
+    @staticmethod
+    def prefers_one(two: Price, one: Price, *, joins: bool) -> bool:
+        """Whether one kernel is taken: what the rule ``joins`` is not is, for a tenth alone."""
+        if joins:
+            return two.seconds >= LEAST_GAIN * one.seconds
+        return one.seconds < LEAST_GAIN * two.seconds
+
     def decide(
         self,
         candidate: str,
@@ -212,10 +225,8 @@ class FusionCost:
         two, one = self.price(apart), self.price(merged)
         if self.fusion != FUSIONS[0]:
             taken = self.fusion == FUSIONS[1]
-        elif joins:
-            taken = two.seconds >= LEAST_GAIN * one.seconds
         else:
-            taken = one.seconds < LEAST_GAIN * two.seconds
+            taken = self.prefers_one(two, one, joins=joins)
         return FusionDecision(candidate, value, tuple(kernels), taken, two, one)
 
 

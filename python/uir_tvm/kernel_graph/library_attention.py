@@ -14,6 +14,7 @@ from typing import Any
 from ..library.attention_attrs import AttentionAttrs
 from ..library.attrs import OperandLayout
 from ..library.library_tables import LibraryTable, TiledAttention
+from ..options import ATTENTIONS
 from ..sizes.open_arithmetic import is_one, representative
 from .attention import ATTENTION, Attention
 from .band import Band
@@ -22,6 +23,10 @@ from .op_kinds import LIBRARY_ATTENTION
 from .program import Op, Program, Value, View
 from .strided_views import Layout
 from .update_rows import is_updated
+
+
+#: What `CompileOptions.attention` says where a kernel of ours computes all of it.
+KERNEL = ATTENTIONS[1]
 
 
 def match_attention(program: Program, table: LibraryTable) -> None:
@@ -35,9 +40,9 @@ def match_attention(program: Program, table: LibraryTable) -> None:
     program : Program
         Changed in place; after `kept_state.keep_state`.
     table : LibraryTable
-        Its ``tiled_attention`` says what the library computes sooner.
+        Its ``tiled_attention`` says what the library computes sooner; nothing where kernels are asked for.
     """
-    for op in program.ops:
+    for op in program.ops if table.attends != KERNEL else ():
         if op.name != ATTENTION or not table.takes("attention", op.result.dtype):
             continue
         if not (is_updated(op.operands[1].base) or _is_sooner(op, table.tiled_attention)):

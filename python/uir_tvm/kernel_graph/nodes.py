@@ -235,9 +235,10 @@ class FusionDecision:
     Attributes
     ----------
     candidate : str
-        Of which sort (`fusion_cost`): ``repeated``, ``few rows``, ``recomputed`` or ``siblings``.
+        Of which sort (`fusion_cost`): ``repeated``, ``few rows``, ``recomputed`` or ``siblings``; or
+        ``attention`` (`attention_cost`).
     value : str
-        The value that is computed again, or the tensor that siblings read.
+        The value that is computed again, the tensor that siblings read, or the result of attention.
     kernels : tuple of str
         What is merged, or changed, by its operators.
     merged : bool

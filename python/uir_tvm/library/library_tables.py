@@ -11,7 +11,7 @@ from tvm.target import codegen
 
 from ..errors import TargetError
 from ..hardware.instructions import reached_by
-from ..options import ACTIVATIONS, CONVOLUTIONS
+from ..options import ACTIVATIONS, ATTENTIONS, CONVOLUTIONS
 from ..target_facts import Facts, kind_of
 from .integer_matmul_attrs import IntegerMatmulLimits
 from .reference import activation_name
@@ -19,7 +19,7 @@ from .reference import activation_name
 
 @attrs.frozen
 class AttentionLimits:
-    """Which attentions a target computes in one kernel of ours (`kernel_graph.attention`).
+    """Some attentions: those that a target has one kernel for, or usually computes in one.
 
     Attributes
     ----------
@@ -81,7 +81,12 @@ class LibraryTable:
     epilogues : tuple
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
     attention : AttentionLimits, optional
-        What of attention is one kernel; None: two products and a softmax, each by itself.
+        What of attention one kernel of ours computes; None: two products and a softmax, each by itself.
+    usual_attention : AttentionLimits, optional
+        What of it is one kernel where no price decides (`kernel_graph.attention_cost`): where sizes are open,
+        or both ways take as long; None: nothing.
+    attends : str
+        What computes attention (`attending`).
     constants : mapping
         As `features`, of products whose second operand is a constant matrix.
     tiled_attention : TiledAttention, optional
@@ -133,6 +138,8 @@ class LibraryTable:
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
     attention: AttentionLimits | None = None
+    usual_attention: AttentionLimits | None = None
+    attends: str = ATTENTIONS[0]
     narrow: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     tiled_attention: TiledAttention | None = None
     features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
@@ -197,6 +204,10 @@ class LibraryTable:
     def adding(self, convolution: str) -> LibraryTable:
         """The table for models whose convolutions are added up so (`CompileOptions.convolution`)."""
         return attrs.evolve(self, convolution=convolution)
+
+    def attending(self, attention: str) -> LibraryTable:
+        """The table for models whose attention is computed so (`CompileOptions.attention`)."""
+        return attrs.evolve(self, attends=attention)
 
     def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
         """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""

@@ -163,12 +163,15 @@ class _UnitProducts:
                     kept[CARRIES] = " ".join(str(tile.pointer.name) for _, _, tile in around.carried)
                 made += [Loop(node.var, node.extent, inner, kept), *behind]
             elif _takes(node):
-                made += self._product(node, loops)
+                made += self._product(node, loops, made)
             else:
                 made.append(node)
         return made
 
-    def _product(self, iop: IOp, loops: tuple[tuple[Loop, _Around], ...]) -> list[Any]:
+    def _product(
+        self, iop: IOp, loops: tuple[tuple[Loop, _Around], ...], before: list[Any]
+    ) -> list[Any]:
+        """What a product becomes; where what stands before it in the body cleared its target, that goes."""
         a, b = iop.sources
         turned = [_turned(a), _turned(b)]
         depth = _depth(str(a.pointer.dtype))
@@ -189,6 +192,7 @@ class _UnitProducts:
         product = make.contract(sums, left.piece, right.piece, accumulate=number is not None)
         here = [*left.staging, *right.staging, product]
         if number is None:
+            accumulate = accumulate and not _take_zero(before, iop.target)
             return [*here, *self._back(iop, kept, accumulate)]
         for _, inside in loops[number:]:
             inside.carries = True  # the matrix unit keeps the sums: a loop cut into pieces would lose them

@@ -35,6 +35,7 @@ def symbolic_programs(target: str | tvm.target.Target, options: CompileOptions) 
             activation=options.activation,
             convolution=options.convolution,
             fusion=options.fusion,
+            attention=options.attention,
         )
 
     def assemble(given: kernel_graph.GroupedProgram, space: SizeSpace) -> OpenGraph:

@@ -61,6 +61,8 @@ struct Cube::Factor {
   int64_t pitch = 0;
   /*! \brief Length of the side that is not contracted. */
   int64_t side = 0;
+  /*! \brief Whether the vector core writes it. */
+  bool staged = false;
 
   /*! \brief Rows of memory that lie together in L1: two fractals below each other make a square of bytes. */
   int64_t Group() const { return turned && tile.bytes == 1 ? 2 * kFractalRows : kFractalRows; }
@@ -117,6 +119,7 @@ Cube::Factor Cube::FactorOf(const ISlice& slice, bool left) {
   factor.turned = left != by_rows;
   factor.pitch = by_rows ? slice->row_stride : slice->col_stride;
   factor.side = left ? slice->rows : slice->cols;
+  factor.staged = slice->pointer->role != "in";
   if (!by_rows && slice->row_stride != 1) {
     e_->Refuse("Neither rows nor columns of an operand lie together.", "one stride of 1");
   }
@@ -167,13 +170,22 @@ void Cube::Multiply(const Product& product) {
   }
   sums_at_.emplace_back(product.iop.get(), sums_at);
   std::string sums = Tensor("CO1", "sums", sizes.sums, sums_at, sizes.m * sizes.n, 4);
-  // the vector core has waited for the last result before it hands over what comes after it (CloseProduct)
-  if (product.carrying.empty() || product.staged) e_->Do("S", {WaitLine(kReady)}, {}, true, {"FIX"});
+  // The vector core has waited for the last result before it hands over what comes after it (CloseProduct). What it
+  // does not write is read before, and multiplied where that is all: meanwhile the vector core computes.
+  bool waits = product.carrying.empty() || product.staged;
+  auto wait = [&] {
+    if (waits) e_->Do("S", {WaitLine(kReady)}, {}, true, {"FIX"});
+    waits = false;
+  };
   for (int64_t number = 0; number < chunks; ++number) {
     int64_t at = number * sizes.chunk, length = std::min(sizes.chunk, sizes.k - at);
     Affine place = rounds == 1 ? Affine::Constant(0) : (round.Scale(chunks) + Affine::Constant(number)).Mod(2);
-    Fetch(left, sizes, at, length, place);
-    Fetch(right, sizes, at, length, place);
+    for (bool staged : {false, true}) {
+      if (staged && product.staged) wait();
+      for (const Factor* factor : {&left, &right}) {
+        if (factor->staged == staged) Fetch(*factor, sizes, at, length, place);
+      }
+    }
     if (number + 1 == chunks && product.staged && !product.carrying.empty()) e_->Plain(SetLine("MTE2", kTaken));
     Load(left, sizes, length, place);
     Load(right, sizes, length, place);
@@ -189,6 +201,7 @@ void Cube::Multiply(const Product& product) {
             Bytes("l0b", place.Scale(of_b), sizes.n * length * sizes.bytes, false),
             Bytes("l0c", Affine::Constant(sums_at), sizes.m * sizes.n * 4, true)});
   }
+  wait();
   if (product.carrying.empty()) Store(product);
 }
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
 from ...library.integer_matmul_attrs import IntegerMatmulLimits
-from ...library.library_tables import LibraryTable
+from ...library.library_tables import AttentionLimits, LibraryTable
 from . import costs
 
 __all__ = ["CONV2D", "COST", "INTEGER_MATMUL", "MATMUL", "TABLE", "locate"]
@@ -31,6 +31,7 @@ TABLE = LibraryTable(
     functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
     activations={},
+    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256),
     epilogues=(("bias",), ("residual",)),
     packs=False,
     unit_stride=True,

@@ -6,6 +6,8 @@ from __future__ import annotations
 from ...schedule.size_ranges import SizeRanges
 from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
+from ...schedules.attention.even import EvenTiles
+from ...schedules.attention.speed import AttentionSpeed
 
 #: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,
 #: the same number on every core, since all start at once.  A transposed tile has transfers of 512 bytes or
@@ -32,7 +34,27 @@ TILES = TileSpace(
 )
 #: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.
 ATTENTION = AttentionSpace(
-    rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35, part_keys=128
+    rows=32,
+    key_bytes=512,
+    units=1,
+    stages=1,
+    groups=None,
+    whole_tiles=False,
+    reg_share=0.35,
+    part_keys=128,
+    # a fractal of the cube; half of its results' memory; cycles by the host model
+    even=EvenTiles(
+        unit=16,
+        rows=(128, 16),
+        keys=(512, 64),
+        product_bytes=65536,
+        reg_share=0.8,
+        tile=1500,
+        block=1300,
+        score=0.35,
+        byte=0.01,
+    ),
+    speed=AttentionSpeed(times=1.1),
 )
 #: Rows that few cores, all 48 of them once, and all of them a few times take; lengths at which columns that
 #: are not there cost.

@@ -26,7 +26,7 @@ from ...errors import ToolchainError
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
 from ...library.integer_matmul_attrs import IntegerMatmulLimits
-from ...library.library_tables import LibraryTable
+from ...library.library_tables import AttentionLimits, LibraryTable
 from . import costs
 
 __all__ = [
@@ -59,6 +59,7 @@ TABLE = LibraryTable(
     functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16"}),
     activations={},
+    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256),
     epilogues=(),
     packs=False,
     unit_stride=True,

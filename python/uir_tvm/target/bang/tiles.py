@@ -6,6 +6,7 @@ from __future__ import annotations
 from ...schedule.size_ranges import SizeRanges
 from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
+from ...schedules.attention.speed import AttentionSpeed
 from ...schedules.contraction.shared_product import ProductSpace, ProductTile
 
 #: A core with a software-managed memory that loads and stores while it computes, or the four of a cluster for
@@ -49,7 +50,15 @@ PRODUCTS = ProductSpace(
 #: of products and functions.  It is busy with scores: in modelled time, what a cluster's cores save by
 #: sharing keys in SRAM is less than what their meetings and the second copy cost.
 ATTENTION = AttentionSpace(
-    rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6, part_keys=128
+    rows=64,
+    key_bytes=512,
+    units=1,
+    stages=1,
+    groups=None,
+    whole_tiles=False,
+    reg_share=0.6,
+    part_keys=128,
+    speed=AttentionSpeed(times=1.1),
 )
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
 #: there cost.

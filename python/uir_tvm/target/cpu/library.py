@@ -15,6 +15,9 @@ BF16 = "avx512bf16"
 #: With these, products of float32 in pieces of 8 bits run at 2.7 times the rate of vectors' multiply-adds.
 TILES = "amx-bf16"
 
+#: Attention of which one kernel takes less time than products and a softmax.
+ATTENTION = AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256)
+
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
 #: larger heads a tile's queries leave the first-level cache.
 TABLE = LibraryTable(
@@ -44,7 +47,8 @@ TABLE = LibraryTable(
         "hard_swish": "hard_swish",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256),
+    attention=ATTENTION,
+    usual_attention=ATTENTION,
     tiled_attention=TiledAttention(TILES, min_rows=384, min_keys=384),
     adjustable=True,
     channels_last=True,

@@ -43,16 +43,16 @@ __all__ = [
 MATMUL, CONV2D = "uir.library.cuda.matmul", "uir.library.cuda.conv2d"
 INTEGER_MATMUL = "uir.library.cuda.integer_matmul"
 #: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
-#: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications,
-#: which the library does better) and a tile of theirs is full: a few rows against all keys are bound by
-#: reading these, which two products spread over the whole device. Products of int8 take sizes of multiples
+#: Attention is usually one kernel where tensor cores take its operands and a tile of theirs is full; of the
+#: rest (fp32, whose products are ordinary multiplications, larger heads, few rows) prices decide. Products of int8 take sizes of multiples
 #: of four (cublasLtMatmul's documentation, "IMMA kernels").
 TABLE = LibraryTable(
     functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
     activations={"nn.relu": "relu", "nn.gelu_tanh": "gelu_tanh"},
     epilogues=(("bias", "residual", "activation"),),
-    attention=AttentionLimits(dtypes=frozenset({"float16", "bfloat16"}), max_head=128, min_rows=16),
+    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256),
+    usual_attention=AttentionLimits(dtypes=frozenset({"float16", "bfloat16"}), max_head=128, min_rows=16),
     only={"conv2d": frozenset({"relu"})},
     packs=False,
     unit_stride=True,

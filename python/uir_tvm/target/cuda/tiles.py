@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
+from ...schedules.attention.speed import AttentionSpeed
 from ...schedules.contraction.shared_product import JointUnits, ProductSpace, ProductTile
 
 #: A warp: 32 values a lane at most of what it holds, which leaves room for as many temporaries below the
@@ -57,5 +58,12 @@ PRODUCTS = ProductSpace(
 #: A warp has the 16 rows of a tensor core's tile and, with heads of 64 to 128, some 16 KiB of registers in
 #: sums, queries and a block of scores.
 ATTENTION = AttentionSpace(
-    rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True, least_rows=16
+    rows=16,
+    key_bytes=256,
+    units=4,
+    stages=2,
+    groups=2**31 - 1,
+    whole_tiles=True,
+    least_rows=16,
+    speed=AttentionSpeed(reached=0.5, library=0.8, narrow_products=True, overlaps=True),
 )

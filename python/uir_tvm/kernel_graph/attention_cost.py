@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What attention costs in one kernel, and as two products of the library around a softmax.
+
+One kernel keeps the scores on chip; its tiles are those that its recipe would cut (`schedules.attention`), of
+which units take turns.  What a block of keys takes of a unit is what its steps take by the machine model
+(`uir_tvm.target.record`: ``machine``): both products, the functions on scores, maxima, sums, and the transfers
+of keys and values; where products are made by a unit that reads dram, scores, weights and sums go there and
+back as well.  Memory is the least that all units take together.
+
+Products of the library take what its model says (`hardware.library_costs`); where there is none, so much of the
+rate of contractions as `AttentionSpeed` says.  The softmax between them, with the steps that are part of it, is a
+kernel as any other (`fusion_cost`).  Nothing is measured while a model compiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import frozen
+
+from ..hardware.library_costs import LIBRARIES, library_time
+from ..hardware.machine_model import CONTRACT, REDUCE, VECTOR, GraphCounts, IOpCounts, MachineModel, rates
+from ..schedules.attention import space_of_attention, tile_of
+from ..schedules.attention.parts import Extents, UsualExtents
+from ..schedules.attention.tile import FlashTile
+from ..sizes.open_arithmetic import representative
+from ..target.registry import machine_of
+from .fusion_cost import WORD, FusionCost, KernelWork
+from .nodes import FusionDecision, Price
+from .operator_groups import singleton
+from .operator_traffic import read_bytes
+from .program import Op, Value, dtype_bytes
+
+if TYPE_CHECKING:
+    from .attention import Attention
+
+#: The candidate among `FusionDecision`s.
+ATTENTION = "attention"
+#: Class of arithmetic (`op_kinds`) -> the iOp that stands for it: what it is, its name.
+_STANDS_FOR = {
+    "add": ("binary", "add"),
+    "mul": ("binary", "mul"),
+    "divide": ("binary", "div"),
+    "transcendental": ("unary", "exp"),
+    "logic": ("select", "select"),
+    "convert": ("cast", "cast"),
+}
+#: What a rule that closes keys by their place takes of each score: two comparisons and a choice.
+_BAND = ("logic", "logic", "logic")
+_NONE = np.zeros(1)
+_ONE = np.ones(1)
+
+
+def price_attention(
+    found: Attention, cost: FusionCost, rows: int, kernels: Sequence[str], joins: bool
+) -> FusionDecision:
+    """Which way an attention takes less time.
+
+    Parameters
+    ----------
+    found : Attention
+    cost : FusionCost
+        Prices of the hardware.
+    rows : int
+        Rows that share their keys: queries of a head, or of one query the heads on one head of keys.
+    kernels : sequence of str
+        What it is about, by its operators.
+    joins : bool
+        What is taken where both take as long.
+    """
+    two, one = _apart(found, cost), _together(found, cost, rows)
+    taken = cost.prefers_one(two, one, joins=joins)
+    return FusionDecision(ATTENTION, found.result.name, tuple(kernels), taken, two, one)
+
+
+# --- products of the library around a softmax ----------------------------------------------------
+
+
+def _apart(found: Attention, cost: FusionCost) -> Price:
+    """The time of three kernels."""
+    first, *between, last = found.ops
+    softmax = next(op for op in between if op.kind.kind == "normalization")
+    middle = cost.work(singleton(softmax), between[-1].results, [op for op in between if op is not softmax])
+    works = [_product(first, cost), middle, _product(last, cost)]
+    if str(cost.hardware.kind) not in LIBRARIES:
+        return cost.price(works)
+    seconds = sum(_library_seconds(op, cost) for op in (first, last)) + cost.price([middle]).seconds
+    return Price(
+        seconds,
+        sum(work.bytes for work in works),
+        int(sum(work.operations for work in works)),
+        min(work.units for work in works),
+    )
+
+
+def _operations(op: Op) -> int:
+    """Of a product: a multiplication with an addition is two."""
+    return 2 * representative(op.result.size) * representative(op.operands[0].shape[-1])
+
+
+def _product(op: Op, cost: FusionCost) -> KernelWork:
+    """A product as a kernel of all units, whose operations take what contractions do at the library's share."""
+    speed = space_of_attention(cost.hardware).speed
+    dtype = op.operands[0].base.dtype
+    words = _operations(op) * _words_of_operation(cost, dtype, speed.narrow_products) / speed.library
+    writes = {value: representative(value.nbytes) for value in op.results}
+    return KernelWork(read_bytes(op, representative), writes, words, cost.all_units)
+
+
+def _words_of_operation(cost: FusionCost, dtype: str, narrow: bool) -> float:
+    """Plain operations of words that take as long as one of a contraction."""
+    known = rates(cost.hardware)
+    if not narrow or dtype_bytes(dtype) >= WORD:
+        return 0.5  # a multiply-add
+    contract, words = known.contract.per_second, known.operations.per_second
+    return words / contract if contract and words else 0.5
+
+
+def _library_seconds(op: Op, cost: FusionCost) -> float:
+    dtype = op.operands[0].base.dtype
+    moved = sum(read_bytes(op, representative).values())
+    moved += sum(representative(value.nbytes) for value in op.results)
+    timed = library_time(cost.hardware, dtype, _operations(op), moved)
+    # of what the library does not take a kernel of ours multiplies: as in float32, at best
+    timed = timed or library_time(cost.hardware, "float32", _operations(op), moved)
+    assert timed is not None, dtype
+    return timed.seconds
+
+
+# --- one kernel ----------------------------------------------------------------------------------
+
+
+def _together(found: Attention, cost: FusionCost, rows: int) -> Price:
+    """The time of one kernel."""
+    kernel = _Kernel(_extents(found, rows), found, cost)
+    return kernel.price()
+
+
+def _extents(found: Attention, rows: int) -> Extents:
+    """What its recipe chooses tiles by; the heads on one head of keys are rows where there is one query."""
+    *batch, own, head = (representative(size) for size in found.query.shape)
+    if own == 1 and rows > 1 and batch:
+        batch[-1] = max(batch[-1] // rows, 1)
+        own = rows
+    keys, width = representative(found.key.shape[-1]), representative(found.value.shape[-1])
+    usual = UsualExtents(tuple(batch), own, keys, head, width)
+    return Extents(tuple(batch), own, keys, usual, found.value.base.dtype)
+
+
+@frozen(eq=False)
+class _Kernel:
+    """One kernel of an attention."""
+
+    extents: Extents
+    found: Attention
+    cost: FusionCost
+
+    def price(self) -> Price:
+        """Its time, and what it moves and computes."""
+        hw, usual = self.cost.hardware, self.extents.usual
+        tile = tile_of(self.extents, hw)
+        rows, keys = min(tile.rows, usual.rows), min(tile.keys, usual.keys)
+        sets = math.prod(usual.batch) * math.ceil(usual.rows / (rows * tile.units))
+        shares = max(tile.parts, 1)
+        blocks = math.ceil(math.ceil(usual.keys / keys) / shares) * self._open_share(tile)
+        units = sets * shares * tile.units
+        moved = self._bytes()
+        machine = self._machine(units, tile, rows, keys, moved)
+        busy = self._unit_seconds(tile, rows, keys, blocks, machine, min(units, machine.slots))
+        limit = min(machine.slots, tile.groups * tile.units)
+        spans = max(math.ceil(units / limit), 1) * busy + machine.load.head + machine.store.head
+        if shares > 1:
+            spans += machine.launch + machine.store.head + shares * self._sum_up(rows, machine)
+        seconds = machine.launch + max(spans, moved / machine.memory)
+        scores = math.prod(usual.batch) * usual.rows * usual.keys
+        operations = scores * (2 * (usual.head + usual.width) + sum(1 for _ in self._of_scores()))
+        return Price(seconds, moved, int(operations), min(units, machine.slots))
+
+    def _open_share(self, tile: FlashTile) -> float:
+        """Part of the blocks that are walked where those behind the diagonal are left out."""
+        bands = [step.band for step in self.found.steps if step.band is not None]
+        closes = any(band.last is not None for band in bands)
+        rows, keys = self.extents.usual.rows, self.extents.usual.keys
+        return (keys - rows / 2) / keys if tile.leaves_out and closes and rows <= keys else 1.0
+
+    def _bytes(self) -> int:
+        """What is read and written, each element once."""
+        found = self.found
+        views = [found.query, found.key, found.value]
+        views += [view for step in found.steps for view in step.operands if view is not None]
+        reads: dict[Value, int] = {}
+        for view in views:
+            if view.scalar is None:
+                width = dtype_bytes(view.base.dtype)
+                size = min(representative(view.layout.size) * width, representative(view.base.nbytes))
+                reads[view.base] = max(reads.get(view.base, 0), size)
+        return sum(reads.values()) + representative(found.result.nbytes)
+
+    def _machine(self, units: int, tile: FlashTile, rows: int, keys: int, moved: int) -> MachineModel:
+        usual = self.extents.usual
+        wide = rows * (2 * keys + usual.width) * WORD
+        staged = tile.stages * keys * (usual.head + usual.width) * self._width() if tile.staged else 0
+        live = {"reg": wide, "sram": staged}
+        groups = -(-units // tile.units)
+        counts = GraphCounts(units, groups, tile.units, _ONE, (), live, live, {"all": moved}, 0, 1.0)
+        return machine_of(self.cost.hardware, counts)
+
+    def _width(self) -> int:
+        return dtype_bytes(self.extents.weight_dtype)
+
+    def _unit_seconds(
+        self, tile: FlashTile, rows: int, keys: int, blocks: float, machine: MachineModel, active: int
+    ) -> float:
+        """What a unit takes for a tile of rows: all blocks of keys, queries before, the result behind."""
+        usual, speed = self.extents.usual, space_of_attention(self.cost.hardware).speed
+        scores, sums = rows * keys, rows * usual.width
+        functions = sum(self._function(name, scores, machine) for name in self._of_scores())
+        functions += sum(self._fold(name, rows, keys, machine) for name in ("max", "add"))
+        # what came before is rescaled, and where products come by dram added: one and one of sums
+        functions += sum(self._function("mul", sums, machine) for _ in range(2 if self._by_dram else 1))
+        functions += sum(self._function(name, rows, machine) for name in ("add", "transcendental", "mul", "add"))
+        products = self._products(scores * usual.head, machine) + self._products(scores * usual.width, machine)
+        narrow, wide = self._width(), WORD
+        brought = keys * (usual.head + usual.width) * narrow / tile.units
+        load = self._moved(brought, machine, active, 2)
+        if self._by_dram:
+            load += self._moved((scores + sums) * wide + scores * narrow, machine, active, 3)
+            load += self._moved((scores + sums) * wide + scores * narrow, machine, active, 3)
+        load += self._masks(rows, keys, machine, active)
+        block = max(functions + products, load) if speed.overlaps else functions + products + load
+        ends = self._moved(rows * (usual.head + usual.width) * narrow, machine, active, 2)
+        ends += self._function("mul", sums, machine)
+        return speed.times * (blocks * block + ends)
+
+    @property
+    def _by_dram(self) -> bool:
+        return str(self.cost.hardware.figures.get("product_level", "")) == "dram"
+
+    def _of_scores(self) -> Iterator[str]:
+        """Classes of what is computed of every score."""
+        yield from ("add", "transcendental")  # less the maximum, exp
+        if self._width() < WORD:
+            yield "convert"
+        for step in self.found.steps:
+            yield from _BAND if step.band is not None else ()
+        for op in self.found.ops[1:-1]:
+            if op.kind.kind == "elementwise" and op.name != "astype":
+                yield from op.kind.work
+
+    def _function(self, kind: str, elements: float, machine: MachineModel) -> float:
+        op, name = _STANDS_FOR[kind]
+        rate, start = machine.vector(_row(op, name, kind, (int(elements), 1)))
+        if not machine.pipes:  # as kernels of fusion are priced
+            rate = self.cost.steps[kind] / machine.words
+        return elements * rate + start
+
+    def _fold(self, name: str, rows: int, keys: int, machine: MachineModel) -> float:
+        rate, start = machine.vector(_row("reduce", name, "add", (rows, keys), REDUCE, "row"))
+        if not machine.pipes:
+            rate = 1 / machine.words
+        return rows * keys * rate + start
+
+    def _products(self, operations: float, machine: MachineModel) -> float:
+        """Multiplications with additions of a product."""
+        speed = space_of_attention(self.cost.hardware).speed
+        rate, start = machine.vector(_row("contract", "", "", (1, 1), CONTRACT))
+        if not machine.pipes and not (speed.narrow_products and self._width() < WORD):
+            rate = 1 / machine.words  # a word by a word, and added
+        return operations * rate / speed.reached + start
+
+    def _moved(self, nbytes: float, machine: MachineModel, active: int, transfers: int) -> float:
+        """Bytes of a unit that another brought before, most often: a cache has them where there is one."""
+        rate = min(machine.load.rate, machine.cached or machine.share(active))
+        return nbytes / rate + transfers * machine.load.start
+
+    def _masks(self, rows: int, keys: int, machine: MachineModel, active: int) -> float:
+        """Tiles of what is added to scores, or chooses between them."""
+        views = [view for step in self.found.steps for view in step.operands if view is not None]
+        moved = [rows * keys * dtype_bytes(view.base.dtype) for view in views if view.scalar is None]
+        return sum(self._moved(nbytes, machine, active, 1) for nbytes in moved)
+
+    def _sum_up(self, rows: int, machine: MachineModel) -> float:
+        """Of each part of the keys: its sums, read, rescaled and added."""
+        sums = rows * self.extents.usual.width
+        moved = self._moved(sums * WORD, machine, machine.slots, 3)
+        return moved + 2 * self._function("mul", sums, machine) + self._function("transcendental", rows, machine)
+
+
+def _row(
+    op: str, name: str, kind: str, shape: tuple[int, int], category: str = VECTOR, axis: str = ""
+) -> IOpCounts:
+    """An iOp of words, as machine models ask for its time."""
+    return IOpCounts(
+        op=op,
+        name=name,
+        category=category,
+        axis=axis,
+        kind=kind,
+        runs=1,
+        present=_ONE,
+        elements=_NONE,
+        shape=shape,
+        width=float(WORD),
+        words=1.0,
+        loop="",
+        stages=1,
+        trips=1,
+        depth=0,
+        group=1,
+        transfers=(),
+        local_bytes=(0.0, 0.0),
+    )
+
+
+def kernels_of(found: Attention) -> tuple[str, ...]:
+    """Its operators, for who reads of the decision."""
+    return tuple(str(op.name).split(".")[-1] for op in found.ops)
+
+
