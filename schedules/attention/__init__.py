@@ -65,6 +65,8 @@ class AttentionSpace:
         Keys at least of a unit that shares those of a batch with others; 0: none do.
     widened : bool
         See `FlashTile`.
+    float_places : bool
+        See `FlashTile`.
     even : EvenTiles, optional
         Tiles that divide all there is, which are taken where there are such.
     speed : AttentionSpeed
@@ -83,6 +85,7 @@ class AttentionSpace:
     leaves_out: bool = False
     part_keys: int = 0
     widened: bool = False
+    float_places: bool = False
     even: EvenTiles | None = None
     speed: AttentionSpeed | None = None
 
@@ -193,7 +196,9 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
     if space.even is not None and shares == 1 and "product_level" in hw.figures:
         found = even_tile(parts, hw, space.even, groups)
         if found is not None:
-            return FlashTile(found.rows, found.keys, found.groups, even=True)
+            return FlashTile(
+                found.rows, found.keys, found.groups, even=True, float_places=space.float_places
+            )
     return FlashTile(
         rows,
         keys,
@@ -206,6 +211,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         leaves_out=space.leaves_out,
         widened=space.widened,
         parts=shares,
+        float_places=space.float_places,
     )
 
 

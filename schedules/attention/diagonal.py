@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys a rule on rows and columns closes: those behind a query."""
+"""Which keys a rule on rows and columns closes, and how vectors compare the places of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 
 import tvm
 from tvm import tirx
+from tvm.ir import TensorLoad
+from tvm_ffi.structural import structural_map
 from uir_tvm.schedule import make_tir as t
+from uir_tvm.schedule.blocks import collect
+from uir_tvm.schedule.wide_values import WIDE
 from uir_tvm.schedules.attention.parts import Formula
 
 #: Comparisons as ``small <= large + this``.
@@ -30,6 +34,26 @@ def last_key(score: Formula) -> Any | None:
         return None
     found = [_end(score, part) for part in _conjuncts(expr.condition)]
     return next((end for end in found if end is not None), None)
+
+
+#: Every whole number up to this is one in fp32.
+EXACT = 1 << 24
+
+
+def places_in_floats(expr: Any) -> Any:
+    """An expression whose comparisons of places are made in fp32, of which vectors have functions.
+
+    Before: ``j <= i + d``.  After: ``float32(j) - float32(i + d) <= 0``: of a row and a column of numbers, both
+    short, and exact where all places are less than `EXACT`.
+    """
+
+    def compared(node: Any) -> Any:
+        if "int" not in str(node.a.ty) or not (collect(node, tvm.ir.Var) and not collect(node, TensorLoad)):
+            return node
+        far = node.a.astype(WIDE) - node.b.astype(WIDE)
+        return type(node)(far, tirx.const(0, WIDE))
+
+    return structural_map(expr, [(kind, compared) for kind in _ORDERS])
 
 
 def _conjuncts(condition: Any) -> list[Any]:

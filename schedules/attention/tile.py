@@ -40,6 +40,8 @@ class FlashTile:
         after a barrier of all.
     even : bool
         Whether tiles divide rows, keys and groups (`uir_tvm.schedules.attention.even`).
+    float_places : bool
+        Whether places that a rule compares are compared in fp32.
     leaves_out : bool
         Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
     """
@@ -56,6 +58,7 @@ class FlashTile:
     widened: bool = False
     parts: int = 1
     even: bool = False
+    float_places: bool = False
 
 
 def reg_bytes(parts: HasExtents, rows: int, keys: int) -> int:

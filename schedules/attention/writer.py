@@ -7,13 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 from tvm import tirx
 from tvm.ir import TensorLoad
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PIPELINE, ROWS
 from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.wide_values import WIDE
-from uir_tvm.schedules.attention.diagonal import last_key
+from uir_tvm.schedules.attention.diagonal import EXACT, last_key, places_in_floats
 from uir_tvm.schedules.attention.parts import Formula, Parts
 from uir_tvm.schedules.attention.tile import FlashTile
 from uir_tvm.schedules.attention.work import is_ragged, most_steps, work_of
@@ -30,6 +31,10 @@ class FlashWriter:
         self.work = work_of(func, parts, tile, self.rows)
         self.blocks = most_steps(func, parts.keys, self.keys)
         self.beyond = last_key(parts.score) if tile.leaves_out else None
+        most = max(parts.usual.rows, parts.usual.keys) if not is_open(parts.rows + parts.keys) else EXACT
+        self.score = parts.score
+        if tile.float_places and 2 * most < EXACT:
+            self.score = attrs.evolve(parts.score, expr=places_in_floats(parts.score.expr))
         self.reached: Any | None = None
         #: Whether the last round of the walk may have no block.
         self.uneven = False
@@ -180,7 +185,7 @@ class FlashWriter:
                     return self._load(s, i, j)
                 return self._padded(_and(self._exists(i), self._key(first + j)), node)
 
-            return parts.score(*self.batch, self.first_row + i, first + j, load=read)
+            return self.score(*self.batch, self.first_row + i, first + j, load=read)
 
         body = [
             *staging,

@@ -42,6 +42,7 @@ ATTENTION = AttentionSpace(
     whole_tiles=False,
     reg_share=0.35,
     part_keys=128,
+    float_places=True,
     # a fractal of the cube; half of its results' memory; cycles by the host model
     even=EvenTiles(
         unit=16,

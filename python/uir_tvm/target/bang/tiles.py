@@ -58,6 +58,7 @@ ATTENTION = AttentionSpace(
     whole_tiles=False,
     reg_share=0.6,
     part_keys=128,
+    float_places=True,
     speed=AttentionSpeed(times=1.1),
 )
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
