@@ -65,7 +65,7 @@ class AttentionSpace:
         Keys at least of a unit that shares those of a batch with others; 0: none do.
     widened : bool
         See `FlashTile`.
-    float_places : bool
+    float_places, held : bool
         See `FlashTile`.
     even : EvenTiles, optional
         Tiles that divide all there is, which are taken where there are such.
@@ -86,6 +86,7 @@ class AttentionSpace:
     part_keys: int = 0
     widened: bool = False
     float_places: bool = False
+    held: bool = False
     even: EvenTiles | None = None
     speed: AttentionSpeed | None = None
 
@@ -212,6 +213,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         widened=space.widened,
         parts=shares,
         float_places=space.float_places,
+        held=space.held and turned,
     )
 
 

@@ -33,6 +33,9 @@ class FlashTile:
         Whether tiles lie in reg with rows along their columns: vectors of queries, to which one element of a
         key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
         sums are those of vectors.
+    held : bool
+        Whether blocks of values are held in reg as they lie in memory, so that the next one is on its way while
+        this one is turned for its product.
     widened : bool
         Whether narrow operands are made fp32 on chip, once for all products that they are in.
     parts : int
@@ -59,6 +62,7 @@ class FlashTile:
     parts: int = 1
     even: bool = False
     float_places: bool = False
+    held: bool = False
 
 
 def reg_bytes(parts: HasExtents, rows: int, keys: int) -> int:

@@ -177,6 +177,9 @@ class FlashWriter:
             key, load_key = self._staged("k", key, self.head, self._of_head, first)
             value, load_value = self._staged("v", value, self.width, self._of_value, first)
             staging = [load_key, load_value]
+        elif self.tile.held:
+            value, load_value = self._held("v", value, self.width, self._of_value, first)
+            staging = [load_value]
         s, x, w, m, n, a, total, o = self.s, self.x, self.w, self.m, self.n, self.a, self.total, self.o
 
         def score(i: Any, j: Any) -> Any:
@@ -288,6 +291,19 @@ class FlashWriter:
             )
 
         loading = t.loop("unit", units, members, {GROUP: units} if units > 1 else None)
+        return (lambda j, column: t.load(buffer, j, column)), loading
+
+    def _held(self, name: str, form: Any, columns: int, exists: Any, first: Any) -> tuple[Any, Any]:
+        """A block of an operand in reg as it lies in memory: reading, and loading."""
+        dtype = str(_bare(form(t.index(0), t.index(0))).ty)
+        buffer = self._buffer(f"{name}_held", (self.keys, columns), dtype)
+
+        def body(j: Any, column: Any) -> Any:
+            inside = _and(_and(self.reached, self._key(first + j)), exists(column))
+            stmt = t.store(buffer, (j, column), _bare(form(j, column)))
+            return t.block(f"load_{name}", t.when(inside, stmt), {ROWS: 1})
+
+        loading = t.nest([("j", self.keys), ("column", columns)], body)
         return (lambda j, column: t.load(buffer, j, column)), loading
 
     def _end(self) -> list[Any]:

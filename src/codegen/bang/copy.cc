@@ -94,6 +94,28 @@ bool IsRun(const Tile& to, const Tile& from, const Box& box) {
   return ShapeOf(to, from, box, box.row_end - box.row_begin, box.col_end - box.col_begin).dims.empty();
 }
 
+/*! \brief A dense tile whose columns are runs, as one whose rows are. */
+bool LiesTurned(const Tile& tile) {
+  return tile.rows > 1 && tile.cols > 1 && tile.row_stride == 1 && tile.col_stride == tile.rows;
+}
+
+//! \brief A whole tile within NRAM whose sides lie the other way round: turned by the vector function.
+//! \return Whether it was done.
+bool CopyByTurning(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  const bool near = InNram(to, from) && to.bytes != 8 && !to.row_pitch && !from.row_pitch;
+  if (!near || !box.Whole(to.rows, to.cols) || to.rows != from.rows || to.cols != from.cols) return false;
+  if (tiles::ShareBytes(to, from)) return false;
+  Tile source = from.Turned(), target = to;
+  if (LiesTurned(to) && from.Dense()) {
+    source = from;
+    target = to.Turned();
+  } else if (!LiesTurned(from) || !to.Dense()) {
+    return false;
+  }
+  TurnRows(e, target, source, std::to_string(source.rows), std::to_string(source.cols));
+  return true;
+}
+
 class Copier {
  public:
   Copier(Emitter* e, const Tile& to, const Tile& from, std::string name)
@@ -190,6 +212,7 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
 }
 
 void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  if (CopyByTurning(e, to, from, box)) return;
   bool within = InNram(to, from), moves = within && IsRun(to, from, box) && Table().Has(kMove, "count", e.platform());
   std::vector<std::string> lines = CopyLines(e, to, from, box, moves ? kMove : within ? "__memcpy" : "__memcpy_async");
   if (lines.empty()) return;

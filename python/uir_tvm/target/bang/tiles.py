@@ -58,6 +58,9 @@ ATTENTION = AttentionSpace(
     whole_tiles=False,
     reg_share=0.6,
     part_keys=128,
+    turned=True,
+    held=True,
+    widened=True,
     float_places=True,
     speed=AttentionSpeed(times=1.1),
 )
