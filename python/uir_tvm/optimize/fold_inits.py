@@ -9,7 +9,10 @@ After, where the number is the identity of the operation::
 
     reduce.add.row.unit a, x
 
-and ``unary.adds a, p [number]`` in place of the binary otherwise.  Only where both iOps stand in one body, a
+and ``unary.adds a, p [number]`` in place of the binary otherwise.  So is a product that is added to zeros, where
+the hardware's matrix unit has a memory of its own (figure ``wram_bytes``) and what it makes is brought to the
+accumulator: ``fill a [0.0]; contract a, x, y [accumulate=true]`` becomes ``contract a, x, y
+[accumulate=false]``.  Only where both iOps stand in one body, a
 is not touched in between, and both write the same elements; a bound that no size sets on an only row or
 column is none.  A sum of zeros may lose the sign of the zero that was filled; all else keeps every bit.
 """
@@ -29,6 +32,8 @@ from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.rewrite import pointers_of
 from .step_domain import StepDomain
 
+#: The figure of hardware whose matrix unit has a memory of its own.
+PRODUCTS_APART = "wram_bytes"
 #: Unary forms of accumulations, where the other operand is the number that was filled.
 _SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
 
@@ -36,7 +41,8 @@ _SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
 def run(graph: IGraph) -> IGraph:
     """The graph with accumulators made at once; ``graph`` itself where there is none."""
     named = Counter(str(piece.pointer.name) for iop, _ in graph.walk() for piece in iop.slices())
-    body = _folded(graph.body, named, StepDomain.of(graph))
+    apart = PRODUCTS_APART in graph.hardware.figures
+    body = _folded(graph.body, named, StepDomain.of(graph), apart)
     if body is None:
         return graph
     used = pointers_of(body)
@@ -44,17 +50,19 @@ def run(graph: IGraph) -> IGraph:
     return graph.replace(body=body, pointers=kept)
 
 
-def _folded(body: Sequence[Any], named: Mapping[str, int], domain: StepDomain) -> list[Any] | None:
+def _folded(
+    body: Sequence[Any], named: Mapping[str, int], domain: StepDomain, apart: bool
+) -> list[Any] | None:
     """The body with its accumulators made at once; None where there is none."""
     nodes, changed = list(body), False
     for at, node in enumerate(nodes):
         if isinstance(node, Loop):
-            inner = _folded(node.body, named, domain.inside(str(node.var), int(node.extent)))
+            inner = _folded(node.body, named, domain.inside(str(node.var), int(node.extent)), apart)
             if inner is not None:
                 nodes[at], changed = Loop(node.var, node.extent, inner, node.attrs), True
     at = 0
     while at < len(nodes):
-        update = _update(nodes, at, domain)
+        update = _update(nodes, at, domain, apart)
         if update is None:
             at += 1
         else:
@@ -62,8 +70,8 @@ def _folded(body: Sequence[Any], named: Mapping[str, int], domain: StepDomain) -
     return nodes if changed else None
 
 
-def _update(nodes: Sequence[Any], at: int, domain: StepDomain) -> int | None:
-    """The position of the update of what ``nodes[at]`` fills."""
+def _update(nodes: Sequence[Any], at: int, domain: StepDomain, apart: bool) -> int | None:
+    """The position of the update of what ``nodes[at]`` fills; of products where they are made ``apart``."""
     if not isinstance(nodes[at], IOp) or not spec_of(nodes[at]).constant:
         return None
     target = nodes[at].target
@@ -71,12 +79,26 @@ def _update(nodes: Sequence[Any], at: int, domain: StepDomain) -> int | None:
         node = nodes[k]
         if not _names(node, str(target.pointer.name)):
             continue
+        if apart and not isinstance(node, Loop) and _adds_product(node, nodes[at]):
+            return k
         if isinstance(node, Loop) or spec_of(node).names is not BINARY or node.name not in _SCALAR:
             return None
         same = node.target == node.sources[0] and _same_elements(node.target, target, domain)
         once = same and node.sources[1].pointer.name != target.pointer.name
         return k if once and dtype_of(node.dtype).kind != "bool" else None
     return None
+
+
+def _adds_product(node: IOp, fill: IOp) -> bool:
+    """Whether an iOp adds a product to the zeros that another filled."""
+    pointer = str(fill.target.pointer.name)
+    return (
+        spec_of(node).is_product
+        and bool(node.attrs.get("accumulate", False))
+        and node.target == fill.target
+        and fill.attrs["value"] == 0
+        and all(str(piece.pointer.name) != pointer for piece in node.sources)
+    )
 
 
 def _names(node: Any, pointer: str) -> bool:
@@ -110,6 +132,10 @@ def _exists(begin: Affine | None, end: Affine | None, domain: StepDomain) -> boo
 def _merged(nodes: list[Any], fill: int, update: int, named: Mapping[str, int]) -> list[Any]:
     value, iop, before = nodes[fill].attrs["value"], nodes[update], nodes[update - 1]
     rest = nodes[:fill] + nodes[fill + 1 : update]
+    if spec_of(iop).is_product:
+        attributes = {**dict(iop.attrs), "accumulate": False}
+        alone = IOp(iop.op, iop.name, iop.dtype, list(iop.targets), list(iop.sources), attributes)
+        return [*rest, alone, *nodes[update + 1 :]]
     partial = iop.sources[1]
     # the partial result is made right here, and read nowhere else
     made_here = isinstance(before, IOp) and spec_of(before).names is REDUCE and before.target == partial

@@ -159,7 +159,8 @@ class Multiplication {
     right_ = e_.Work(product_.dtype, p.inner, p.cols);
     turned_ = e_.Work(product_.dtype, p.cols, p.inner);
     weights_ = e_.Weights(product_.dtype, p.cols, p.inner);
-    made_ = e_.Work("fp32", p.rows, p.cols);
+    straight_ = IsStraight();
+    if (!straight_) made_ = e_.Work("fp32", p.rows, p.cols);
     if (product_.sums && !whole_) sums_ = e_.Work("fp32", product_.rows, p.cols);
     for (int64_t col = 0; col < b_.cols; col += p.cols) {
       for (int64_t k = 0; k < a_.cols; k += p.inner) {
@@ -167,7 +168,7 @@ class Multiplication {
         Tile weights = Prepare(k, col, inner, cols);
         for (int64_t row = 0; row < t_.rows; row += p.rows) {
           Tile made = Multiply(weights, row, k, inner, cols);
-          Store(made, row, col, k == 0, k + p.inner >= a_.cols);
+          if (!straight_) Store(made, row, col, k == 0, k + p.inner >= a_.cols);
         }
       }
     }
@@ -207,10 +208,18 @@ class Multiplication {
     return weights;
   }
 
+  /*! \brief Whether the unit leaves the result where it belongs: of one piece, which is added to nothing. */
+  bool IsStraight() const {
+    const Pieces& p = pieces_;
+    bool one = p.rows >= t_.rows && p.cols >= b_.cols && whole_ && !accumulate_;
+    return one && AsItLies(t_, t_.box, "fp32", t_.rows, product_.cols) && t_.memory == kNram &&
+           !tiles::ShareBytes(t_, a_) && !tiles::ShareBytes(t_, b_);
+  }
+
   Tile Multiply(const Tile& weights, int64_t row, int64_t k, int64_t inner, int64_t cols) {
     Tile from = a_.Part(row, k, std::min(pieces_.rows, a_.rows - row), std::min(inner, a_.cols - k));
     Box box = Within(e_, a_.box, row, k, from.rows, from.cols);
-    Tile x = from, made = First(made_, from.rows, cols);
+    Tile x = from, made = straight_ ? t_ : First(made_, from.rows, cols);
     if (product_.Copies(pieces_)) {
       x = First(left_, from.rows, inner);
       Pad(e_, x, from, box);
@@ -260,7 +269,7 @@ class Multiplication {
 
   Emitter& e_;
   const Tile &t_, &a_, &b_;
-  bool accumulate_, whole_ = true;
+  bool accumulate_, whole_ = true, straight_ = false;
   std::string type_;
   Product product_;
   Pieces pieces_;
