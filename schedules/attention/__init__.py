@@ -57,8 +57,10 @@ class AttentionSpace:
         The part of reg that a tile takes: the rest is for the work buffers of what is printed.
     least_rows : int
         Fewest rows of another tile: those of a matrix instruction.
-    turned : bool
-        Whether vectors run along rows where there are some (`FlashTile`).
+    turned_above : int, optional
+        Rows above which vectors run along them (``turned`` of `FlashTile`); None: always along keys.
+    few_row_keys : int
+        Keys of a block of fewer rows, along which vectors run then; 0: as of others.
     leaves_out : bool
         See `FlashTile`.
     part_keys : int
@@ -81,7 +83,8 @@ class AttentionSpace:
     whole_tiles: bool
     reg_share: float = 1.0
     least_rows: int = 1
-    turned: bool = False
+    turned_above: int | None = None
+    few_row_keys: int = 0
     leaves_out: bool = False
     part_keys: int = 0
     widened: bool = False
@@ -100,10 +103,8 @@ def space_of_attention(hw: HardwareModel) -> AttentionSpace:
     return ATTENTION_SPACES.get(str(hw.kind)) or ATTENTION_SPACES[USUAL]
 
 
-#: Keys of a block where vectors run along them.
-KEYS_OF_FEW_ROWS = 256
-#: Rows from which on vectors run along them, and how much more work than the least larger tiles may be.
-TURNED_ABOVE, PADDING = 8, 1.07
+#: How much more work than the least larger tiles may be.
+PADDING = 1.07
 #: What a unit moves to sram at a time: more than half of its registers may be on the way.
 STAGED_BYTES = 12 * 1024
 
@@ -176,9 +177,9 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         staged and keys > 16 and block_bytes(parts, keys) > math.ceil(parts.usual.rows / rows) * STAGED_BYTES
     ):
         keys = max(16, keys // 2)
-    turned = space.turned and parts.usual.rows > TURNED_ABOVE
-    if space.turned and not turned:
-        keys = min(KEYS_OF_FEW_ROWS, parts.usual.keys)
+    turned = space.turned_above is not None and parts.usual.rows > space.turned_above
+    if space.few_row_keys and not turned:
+        keys = min(space.few_row_keys, parts.usual.keys)
     if turned:
         # of open queries there may be few, for which vectors stay empty
         rows = (
@@ -192,14 +193,22 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
     stages = space.stages
     while staged and stages > 1 and stages * block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
         stages -= 1
+    if staged and units == 1:
+        stages = _stages_in_reg(parts, hw, rows, keys, stages)
     groups = space.groups or product_groups(hw, units)
-    shares = _key_parts(parts, rows, keys, groups, space)
-    if space.even is not None and shares == 1 and "product_level" in hw.figures:
-        found = even_tile(parts, hw, space.even, groups)
-        if found is not None:
-            return FlashTile(
-                found.rows, found.keys, found.groups, even=True, float_places=space.float_places
-            )
+    found = even_tile(parts, hw, space.even, groups) if space.even is not None else None
+    if found is not None:
+        return FlashTile(
+            found.rows,
+            found.keys,
+            found.groups,
+            parts=found.parts,
+            even=True,
+            float_places=space.float_places,
+        )
+    # of groups without number as many as there are processors, with as many units each as a group may have
+    at_once = min(groups, space.units // units * hw.num_groups) if space.groups else groups
+    shares = _key_parts(parts, rows, keys, at_once, space)
     return FlashTile(
         rows,
         keys,
@@ -215,6 +224,12 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         float_places=space.float_places,
         held=space.held and turned,
     )
+
+
+def _stages_in_reg(parts: HasExtents, hw: HardwareModel, rows: int, keys: int, stages: int) -> int:
+    """Blocks in flight of a unit alone: what it stages it may hold in reg (pass promote), as far as that goes."""
+    room = hw.reg_bytes // shrink_of(hw) - reg_bytes(parts, rows, keys)
+    return max(1, min(stages, room // block_bytes(parts, keys)))
 
 
 #: What a barrier of all units and combining take, in blocks of keys.

@@ -34,9 +34,9 @@ class EvenTiles:
         Most of a result of the unit.
     reg_share : float
         The part of reg that a tile takes: the rest is for masks and work buffers.
-    tile, block, score, byte : float
-        What a tile of rows takes, each block of keys more, each score and sum, and each byte of keys and
-        values: by these tiles are compared.
+    tile, block, score, byte, combining : float
+        What a tile of rows takes, each block of keys more, each score and sum, each byte of keys and values,
+        and combining what units found of parts of the keys: by these tiles are compared.
     """
 
     unit: int
@@ -48,14 +48,16 @@ class EvenTiles:
     block: float
     score: float
     byte: float
+    combining: float
 
 
 @attrs.frozen
 class EvenTile:
-    """Rows of a tile, keys of a block, groups that have as many tiles each."""
+    """Rows of a tile, keys of a block, units that share the keys, and groups that have as many tiles each."""
 
     rows: int
     keys: int
+    parts: int
     groups: int
 
 
@@ -76,15 +78,22 @@ def even_tile(parts: HasExtents, hw: HardwareModel, even: EvenTiles, groups: int
     if not sets:
         return None
     found = [
-        (rows, keys)
+        (rows, keys, shares)
         for rows in _parts_of(usual.rows, even.rows, even.unit)
         for keys in _parts_of(usual.keys, even.keys, even.unit)
         if _fits(parts, hw, even, rows, keys)
+        for shares in _shares(usual.keys // keys, sets, groups if rows == usual.rows else 1)
     ]
     if not found:
         return None
-    rows, keys = min(found, key=lambda each: _cycles(parts, even, *each, sets, groups))
-    return EvenTile(rows, keys, _divisor(sets * usual.rows // rows, groups))
+    rows, keys, shares = min(found, key=lambda each: _cycles(parts, even, *each, sets, groups))
+    return EvenTile(rows, keys, shares, _divisor(sets * shares * (usual.rows // rows), groups))
+
+
+def _shares(blocks: int, sets: int, groups: int) -> Iterator[int]:
+    """How many units may share the keys of a batch: each has as many blocks, and all of them run at once."""
+    yield 1
+    yield from (count for count in range(2, blocks + 1) if blocks % count == 0 and sets * count <= groups)
 
 
 def _parts_of(extent: int, bounds: tuple[int, int], unit: int) -> Iterator[int]:
@@ -101,12 +110,14 @@ def _divisor(tiles: int, groups: int) -> int:
     return max(count for count in range(1, min(tiles, groups) + 1) if tiles % count == 0)
 
 
-def _cycles(parts: HasExtents, even: EvenTiles, rows: int, keys: int, sets: int, groups: int) -> float:
+def _cycles(
+    parts: HasExtents, even: EvenTiles, rows: int, keys: int, shares: int, sets: int, groups: int
+) -> float:
     usual = parts.usual
-    tiles = sets * usual.rows // rows
+    tiles = sets * shares * (usual.rows // rows)
     turns = tiles // _divisor(tiles, groups)
     block = even.block + even.score * rows * (keys + usual.width) + even.byte * block_bytes(parts, keys)
-    return turns * (even.tile + usual.keys // keys * block)
+    return turns * (even.tile + usual.keys // keys // shares * block) + even.combining * (shares > 1)
 
 
 def _fits(parts: HasExtents, hw: HardwareModel, even: EvenTiles, rows: int, keys: int) -> bool:

@@ -19,15 +19,18 @@ class AttentionSpeed:
     narrow_products : bool
         Whether the rate of contractions is that of a unit for narrow types, and products of fp32 are
         multiplications and additions as any others.
+    prepared : float
+        Functions of each element of an operand of a product before it is where its unit takes it.
     overlaps : bool
         Whether a unit loads blocks of keys while it computes others.
     times : float
-        How many times as long a tile takes as all of its steps by the machine model: what they wait for each
-        other, and what is in no step.
+        How many times as long a tile takes as all of its steps by the machine model, if it is no even one: what
+        is masked or staged.
     """
 
     reached: float = 0.8
     library: float = 0.8
     narrow_products: bool = False
+    prepared: float = 0.0
     overlaps: bool = False
     times: float = 1.0

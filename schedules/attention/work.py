@@ -39,6 +39,14 @@ def most_steps(func: tirx.PrimFunc, extent: Any, size: int) -> int:
     return math.ceil(greatest(func, extent, "Queries or keys") / size)
 
 
+def dealt_groups(tiles: int, groups: int) -> int:
+    """Groups that take tiles in turns: as few as need no more turns, so that most often all have as many.
+
+    Where they have, nothing of the last turn is masked.
+    """
+    return math.ceil(tiles / math.ceil(tiles / min(tiles, groups)))
+
+
 def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Numbered | _Open | _Walked:
     """How the tiles of a function are dealt.
 
@@ -57,8 +65,8 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Nu
     if not opened and not is_open(parts.rows):
         step = rows * tile.units
         tiles = math.ceil(parts.rows / step)
-        groups = min(math.prod(parts.batch) * tiles, tile.groups)
-        return Numbered((*parts.batch, tiles), groups, rows, tile.units)
+        extents = (*parts.batch, tiles)
+        return Numbered(extents, dealt_groups(math.prod(extents), tile.groups), rows, tile.units)
     if not opened and math.prod(parts.batch) < tile.groups:
         return _Open(parts, rows, tile.units)
     return _Walked(parts, rows, most_steps(func, parts.rows, rows * tile.units), tile.units)

@@ -290,6 +290,8 @@ def _decide(found: Attention, table: LibraryTable, cost: FusionCost) -> tuple[st
     if is_open(sizes) or not all(sizes):
         return unusual, None
     price = price_attention(found, cost, int(_rows(found)), kernels_of(found), joins=not unusual)
+    if price is None:
+        return unusual, None
     if price.merged:
         return "", price
     two, one = (1e6 * way.seconds for way in (price.apart, price.together))

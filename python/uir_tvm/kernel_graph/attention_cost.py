@@ -25,6 +25,7 @@ from ..hardware.library_costs import LIBRARIES, library_time
 from ..hardware.machine_model import CONTRACT, REDUCE, VECTOR, GraphCounts, IOpCounts, MachineModel, rates
 from ..schedules.attention import space_of_attention, tile_of
 from ..schedules.attention.parts import Extents, UsualExtents
+from ..schedules.attention.speed import AttentionSpeed
 from ..schedules.attention.tile import FlashTile
 from ..sizes.open_arithmetic import representative
 from ..target.registry import machine_of
@@ -48,6 +49,10 @@ _STANDS_FOR = {
     "logic": ("select", "select"),
     "convert": ("cast", "cast"),
 }
+#: Part of the time of keys and values that a unit of products reads, which computing on scores does not hide.
+HIDDEN = 0.5
+#: Elements of functions that a maximum or sum of one takes.
+FOLDED = 1.5
 #: What a rule that closes keys by their place takes of each score: two comparisons and a choice.
 _BAND = ("logic", "logic", "logic")
 _NONE = np.zeros(1)
@@ -56,8 +61,10 @@ _ONE = np.ones(1)
 
 def price_attention(
     found: Attention, cost: FusionCost, rows: int, kernels: Sequence[str], joins: bool
-) -> FusionDecision:
-    """Which way an attention takes less time.
+) -> FusionDecision | None:
+    """Which way an attention takes less time; None where its hardware has no figures for that.
+
+    A CPU has none: there the target's table says what was measured.
 
     Parameters
     ----------
@@ -71,20 +78,23 @@ def price_attention(
     joins : bool
         What is taken where both take as long.
     """
-    two, one = _apart(found, cost), _together(found, cost, rows)
-    taken = cost.prefers_one(two, one, joins=joins)
+    speed = space_of_attention(cost.hardware).speed
+    if speed is None:
+        return None
+    two, one = _apart(found, cost, speed), _Kernel(_extents(found, rows), found, cost, speed).price()
+    taken = one.seconds <= two.seconds
     return FusionDecision(ATTENTION, found.result.name, tuple(kernels), taken, two, one)
 
 
 # --- products of the library around a softmax ----------------------------------------------------
 
 
-def _apart(found: Attention, cost: FusionCost) -> Price:
+def _apart(found: Attention, cost: FusionCost, speed: AttentionSpeed) -> Price:
     """The time of three kernels."""
     first, *between, last = found.ops
     softmax = next(op for op in between if op.kind.kind == "normalization")
     middle = cost.work(singleton(softmax), between[-1].results, [op for op in between if op is not softmax])
-    works = [_product(first, cost), middle, _product(last, cost)]
+    works = [_product(first, cost, speed), middle, _product(last, cost, speed)]
     if str(cost.hardware.kind) not in LIBRARIES:
         return cost.price(works)
     seconds = sum(_library_seconds(op, cost) for op in (first, last)) + cost.price([middle]).seconds
@@ -101,9 +111,8 @@ def _operations(op: Op) -> int:
     return 2 * representative(op.result.size) * representative(op.operands[0].shape[-1])
 
 
-def _product(op: Op, cost: FusionCost) -> KernelWork:
+def _product(op: Op, cost: FusionCost, speed: AttentionSpeed) -> KernelWork:
     """A product as a kernel of all units, whose operations take what contractions do at the library's share."""
-    speed = space_of_attention(cost.hardware).speed
     dtype = op.operands[0].base.dtype
     words = _operations(op) * _words_of_operation(cost, dtype, speed.narrow_products) / speed.library
     writes = {value: representative(value.nbytes) for value in op.results}
@@ -133,12 +142,6 @@ def _library_seconds(op: Op, cost: FusionCost) -> float:
 # --- one kernel ----------------------------------------------------------------------------------
 
 
-def _together(found: Attention, cost: FusionCost, rows: int) -> Price:
-    """The time of one kernel."""
-    kernel = _Kernel(_extents(found, rows), found, cost)
-    return kernel.price()
-
-
 def _extents(found: Attention, rows: int) -> Extents:
     """What its recipe chooses tiles by; the heads on one head of keys are rows where there is one query."""
     *batch, own, head = (representative(size) for size in found.query.shape)
@@ -157,6 +160,7 @@ class _Kernel:
     extents: Extents
     found: Attention
     cost: FusionCost
+    speed: AttentionSpeed
 
     def price(self) -> Price:
         """Its time, and what it moves and computes."""
@@ -171,9 +175,12 @@ class _Kernel:
         machine = self._machine(units, tile, rows, keys, moved)
         busy = self._unit_seconds(tile, rows, keys, blocks, machine, min(units, machine.slots))
         limit = min(machine.slots, tile.groups * tile.units)
-        spans = max(math.ceil(units / limit), 1) * busy + machine.load.head + machine.store.head
+        # both kinds of units wait for their first load, one after the other
+        spans = max(math.ceil(units / limit), 1) * busy + machine.store.head
+        spans += machine.load.head * (2 if self._by_dram else 1)
         if shares > 1:
-            spans += machine.launch + machine.store.head + shares * self._sum_up(rows, machine)
+            spans += machine.launch + machine.load.head + machine.store.head
+            spans += shares * self._sum_up(rows, machine)
         seconds = machine.launch + max(spans, moved / machine.memory)
         scores = math.prod(usual.batch) * usual.rows * usual.keys
         operations = scores * (2 * (usual.head + usual.width) + sum(1 for _ in self._of_scores()))
@@ -215,7 +222,7 @@ class _Kernel:
         self, tile: FlashTile, rows: int, keys: int, blocks: float, machine: MachineModel, active: int
     ) -> float:
         """What a unit takes for a tile of rows: all blocks of keys, queries before, the result behind."""
-        usual, speed = self.extents.usual, space_of_attention(self.cost.hardware).speed
+        usual, speed = self.extents.usual, self.speed
         scores, sums = rows * keys, rows * usual.width
         functions = sum(self._function(name, scores, machine) for name in self._of_scores())
         functions += sum(self._fold(name, rows, keys, machine) for name in ("max", "add"))
@@ -224,16 +231,20 @@ class _Kernel:
         functions += sum(self._function(name, rows, machine) for name in ("add", "transcendental", "mul", "add"))
         products = self._products(scores * usual.head, machine) + self._products(scores * usual.width, machine)
         narrow, wide = self._width(), WORD
+        products += speed.prepared * self._function("add", rows * (keys + usual.head) + keys * usual.width, machine)
         brought = keys * (usual.head + usual.width) * narrow / tile.units
-        load = self._moved(brought, machine, active, 2)
+        # where the unit of products reads dram it reads them while scores are computed with, or they are staged
+        load = self._moved(brought, machine, active, 2) * (3 if self._by_dram else 1)
+        if tile.even:
+            load = HIDDEN * brought / machine.load.rate
         if self._by_dram:
-            load += self._moved((scores + sums) * wide + scores * narrow, machine, active, 3)
-            load += self._moved((scores + sums) * wide + scores * narrow, machine, active, 3)
+            load += 2 * self._moved((scores + sums) * wide, machine, active, 2)
+            load += 2 * scores * narrow / machine.store.rate + 2 * machine.store.start
         load += self._masks(rows, keys, machine, active)
         block = max(functions + products, load) if speed.overlaps else functions + products + load
         ends = self._moved(rows * (usual.head + usual.width) * narrow, machine, active, 2)
         ends += self._function("mul", sums, machine)
-        return speed.times * (blocks * block + ends)
+        return (1.0 if tile.even else speed.times) * (blocks * block + ends)
 
     @property
     def _by_dram(self) -> bool:
@@ -258,14 +269,13 @@ class _Kernel:
         return elements * rate + start
 
     def _fold(self, name: str, rows: int, keys: int, machine: MachineModel) -> float:
-        rate, start = machine.vector(_row("reduce", name, "add", (rows, keys), REDUCE, "row"))
-        if not machine.pipes:
-            rate = 1 / machine.words
-        return rows * keys * rate + start
+        """A maximum or sum of the scores of every row: as that function of two halves, and of the halves of those."""
+        _, start = machine.vector(_row("reduce", name, "add", (rows, keys), REDUCE, "row"))
+        return self._function("add", FOLDED * rows * keys, machine) + start
 
     def _products(self, operations: float, machine: MachineModel) -> float:
         """Multiplications with additions of a product."""
-        speed = space_of_attention(self.cost.hardware).speed
+        speed = self.speed
         rate, start = machine.vector(_row("contract", "", "", (1, 1), CONTRACT))
         if not machine.pipes and not (speed.narrow_products and self._width() < WORD):
             rate = 1 / machine.words  # a word by a word, and added
@@ -273,8 +283,11 @@ class _Kernel:
 
     def _moved(self, nbytes: float, machine: MachineModel, active: int, transfers: int) -> float:
         """Bytes of a unit that another brought before, most often: a cache has them where there is one."""
-        rate = min(machine.load.rate, machine.cached or machine.share(active))
-        return nbytes / rate + transfers * machine.load.start
+        rate = machine.cached or machine.share(active)
+        if machine.pipes:
+            return nbytes / (rate if machine.cached else min(machine.load.rate, rate)) + transfers * machine.load.start
+        # loads of one block are on their way together where units hide each other's waits
+        return nbytes / min(machine.load.rate, rate) + machine.load.start
 
     def _masks(self, rows: int, keys: int, machine: MachineModel, active: int) -> float:
         """Tiles of what is added to scores, or chooses between them."""

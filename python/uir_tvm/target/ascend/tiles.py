@@ -53,9 +53,10 @@ ATTENTION = AttentionSpace(
         tile=1500,
         block=1300,
         score=0.35,
-        byte=0.01,
+        byte=0.02,
+        combining=4000,
     ),
-    speed=AttentionSpeed(times=1.1),
+    speed=AttentionSpeed(times=1.8),
 )
 #: Rows that few cores, all 48 of them once, and all of them a few times take; lengths at which columns that
 #: are not there cost.

@@ -58,11 +58,10 @@ ATTENTION = AttentionSpace(
     whole_tiles=False,
     reg_share=0.6,
     part_keys=128,
-    turned=True,
+    turned_above=32,
     held=True,
-    widened=True,
     float_places=True,
-    speed=AttentionSpeed(times=1.1),
+    speed=AttentionSpeed(reached=1.0, prepared=4.0, times=1.0),
 )
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
 #: there cost.

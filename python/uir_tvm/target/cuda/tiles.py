@@ -65,5 +65,6 @@ ATTENTION = AttentionSpace(
     groups=2**31 - 1,
     whole_tiles=True,
     least_rows=16,
+    part_keys=64,
     speed=AttentionSpeed(reached=0.5, library=0.8, narrow_products=True, overlaps=True),
 )
