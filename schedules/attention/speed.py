@@ -23,6 +23,9 @@ class AttentionSpeed:
         Functions of each element of an operand of a product before it is where its unit takes it.
     overlaps : bool
         Whether a unit loads blocks of keys while it computes others.
+    usual_gain : float
+        How many times as fast products of the library must be by the model where one kernel is usual: more
+        than once where the model gives orders of magnitude, and the table what is known otherwise.
     times : float
         How many times as long a tile takes as all of its steps by the machine model, if it is no even one: what
         is masked or staged.
@@ -33,4 +36,5 @@ class AttentionSpeed:
     narrow_products: bool = False
     prepared: float = 0.0
     overlaps: bool = False
+    usual_gain: float = 1.0
     times: float = 1.0

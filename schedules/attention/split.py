@@ -30,6 +30,7 @@ class SplitWriter(FlashWriter):
         """The whole function."""
         parts, batch = self.tile.parts, self.parts.batch
         sets = math.prod(batch)
+        groups = dealt_groups(sets * parts, self.tile.groups)
         self.uneven = bool(self.blocks % parts)
         places = sets * parts
         self.m_part, self.l_part = (
@@ -59,8 +60,8 @@ class SplitWriter(FlashWriter):
             return t.sequence([*begin, peaks, sums, *self._end()])
 
         loops = [
-            Numbered((*batch, parts, 1), dealt_groups(sets * parts, self.tile.groups), self.rows).loops(some),
-            Numbered((*batch, 1), dealt_groups(sets, self.tile.groups), self.rows).loops(all_of_it),
+            Numbered((*batch, parts, 1), groups, self.rows).loops(some),
+            Numbered((*batch, 1), groups, self.rows).loops(all_of_it),
         ]
         return t.function(self.func, t.sequence(loops), self.buffers)
 

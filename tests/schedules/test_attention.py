@@ -26,10 +26,12 @@ from uir_tvm.runtime.kernel import run_igraph, signature_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedules import attention, contraction
+from uir_tvm.schedules.attention.even import even_tile
 from uir_tvm.schedules.attention.flash import flash_function
 from uir_tvm.schedules.attention.folded import fold_heads
-from uir_tvm.schedules.attention.parts import read_parts
+from uir_tvm.schedules.attention.parts import Extents, UsualExtents, read_parts
 from uir_tvm.schedules.attention.tile import FlashTile
+from uir_tvm.schedules.attention.work import dealt_groups
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.bang.lower import lower as lower_bang
 from uir_tvm.target.cpu.library import TABLE as CPU
@@ -427,11 +429,47 @@ def test_what_is_no_attention_is_refused_with_the_reason() -> None:
         attention.schedule(sch, MODELS["cpu"])
 
 
-def test_blocks_with_products_are_as_many_as_cube_cores() -> None:
-    """32 tiles of queries on 24 cube cores, beside which a block of the kernel has its vector core."""
-    graph = graph_of(kernel((4, 4), 256, 64, 16), "ascend")
-    assert int(graph.num_groups) == int(ASCEND.figures["aic_cores"]) == 24
+def test_blocks_with_products_have_a_cube_core_each_and_as_many_tiles() -> None:
+    """16 tiles of 64 queries, beside each of which is a cube core: none is masked, and products read memory."""
+    func = kernel((4, 4), 256, 64, 16)
+    tile = attention.tile_of(read_parts(Schedule(func, debug_mask="none")), ASCEND)
+    assert tile.even and (tile.rows, tile.groups) == (64, 16)
+    graph = graph_of(func, "ascend")
+    assert int(graph.num_groups) == 16 <= int(ASCEND.figures["aic_cores"]) == 24
     assert int(ASCEND.num_groups) == 48
+    products = [iop for iop, _ in optimize(graph).graph.walk() if iop.op == "contract"]
+    # queries, keys and values are read where they lie, weights alone come by way of memory
+    assert [str(s.pointer.role) for iop in products for s in iop.sources] == ["in", "in", "tmp", "in"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "rows", "keys", "head", "what"),
+    [
+        (8, 256, 256, 64, (64, 128, 1, 16)),
+        (2, 4, 1024, 64, (4, 128, 8, 16)),
+        (8, 16, 1024, 128, (16, 512, 2, 16)),
+        (4, 250, 128, 64, None),
+        (4, 10, 128, 64, (10, 128, 1, 4)),
+        (4, 256, 130, 64, None),
+        (4, 256, 128, 40, None),
+    ],
+)
+def test_even_tiles_divide_all_there_is(batch: int, rows: int, keys: int, head: int, what: Any) -> None:
+    """Rows, keys, units that share them and groups; none where keys or heads are no whole fractals."""
+    space = attention.ATTENTION_SPACES["ascend"]
+    extents = Extents((batch,), rows, keys, UsualExtents((batch,), rows, keys, head, head), "float16")
+    assert space.even is not None
+    found = even_tile(extents, ASCEND, space.even, 24)
+    assert (found is None) == (what is None)
+    if found is not None:
+        assert (found.rows, found.keys, found.parts, found.groups) == what
+        tiles = batch * found.parts * rows // found.rows
+        assert rows % found.rows == 0 and keys % (found.keys * found.parts) == 0 and tiles % found.groups == 0
+
+
+def test_groups_are_as_few_as_need_no_more_turns() -> None:
+    """24 tiles on 16 groups are two turns of 12, not of 16 and 8."""
+    assert [dealt_groups(*each) for each in ((24, 16), (64, 24), (7, 16), (32, 16))] == [12, 22, 7, 16]
 
 
 def test_more_tiles_than_units_are_turns() -> None:

@@ -289,7 +289,7 @@ def _decide(found: Attention, table: LibraryTable, cost: FusionCost) -> tuple[st
     sizes = [size for view in (found.query, found.key, found.value) for size in view.shape]
     if is_open(sizes) or not all(sizes):
         return unusual, None
-    price = price_attention(found, cost, int(_rows(found)), kernels_of(found), joins=not unusual)
+    price = price_attention(found, cost, int(_rows(found)), kernels_of(found), usual=not unusual)
     if price is None:
         return unusual, None
     if price.merged:

@@ -60,7 +60,7 @@ _ONE = np.ones(1)
 
 
 def price_attention(
-    found: Attention, cost: FusionCost, rows: int, kernels: Sequence[str], joins: bool
+    found: Attention, cost: FusionCost, rows: int, kernels: Sequence[str], usual: bool
 ) -> FusionDecision | None:
     """Which way an attention takes less time; None where its hardware has no figures for that.
 
@@ -75,14 +75,14 @@ def price_attention(
         Rows that share their keys: queries of a head, or of one query the heads on one head of keys.
     kernels : sequence of str
         What it is about, by its operators.
-    joins : bool
-        What is taken where both take as long.
+    usual : bool
+        Whether it is one of those that the target's table has in one kernel (`AttentionSpeed.usual_gain`).
     """
     speed = space_of_attention(cost.hardware).speed
     if speed is None:
         return None
     two, one = _apart(found, cost, speed), _Kernel(_extents(found, rows), found, cost, speed).price()
-    taken = one.seconds <= two.seconds
+    taken = one.seconds <= two.seconds * (speed.usual_gain if usual else 1.0)
     return FusionDecision(ATTENTION, found.result.name, tuple(kernels), taken, two, one)
 
 
@@ -244,7 +244,13 @@ class _Kernel:
         block = max(functions + products, load) if speed.overlaps else functions + products + load
         ends = self._moved(rows * (usual.head + usual.width) * narrow, machine, active, 2)
         ends += self._function("mul", sums, machine)
-        return (1.0 if tile.even else speed.times) * (blocks * block + ends)
+        return (1.0 if self._is_whole(tile, keys) else speed.times) * (blocks * block + ends)
+
+    def _is_whole(self, tile: FlashTile, keys: int) -> bool:
+        """Whether nothing of a tile is masked or staged."""
+        lanes = max(int(self.cost.hardware.vector_bytes) // WORD, 1)
+        ragged = self.extents.usual.keys % keys or keys % lanes
+        return tile.even if self._by_dram else not ragged
 
     @property
     def _by_dram(self) -> bool:

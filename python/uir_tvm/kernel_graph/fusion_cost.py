@@ -190,13 +190,6 @@ class FusionCost:
             self._machines[key] = machine_of(self.hardware, counts)
         return self._machines[key]
 
-    @staticmethod
-    def prefers_one(two: Price, one: Price, *, joins: bool) -> bool:
-        """Whether one kernel is taken: what the rule ``joins`` is not is, for a tenth alone."""
-        if joins:
-            return two.seconds >= LEAST_GAIN * one.seconds
-        return one.seconds < LEAST_GAIN * two.seconds
-
     def decide(
         self,
         candidate: str,
@@ -225,8 +218,10 @@ class FusionCost:
         two, one = self.price(apart), self.price(merged)
         if self.fusion != FUSIONS[0]:
             taken = self.fusion == FUSIONS[1]
+        elif joins:
+            taken = two.seconds >= LEAST_GAIN * one.seconds
         else:
-            taken = self.prefers_one(two, one, joins=joins)
+            taken = one.seconds < LEAST_GAIN * two.seconds
         return FusionDecision(candidate, value, tuple(kernels), taken, two, one)
 
 

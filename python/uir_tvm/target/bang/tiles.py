@@ -61,7 +61,7 @@ ATTENTION = AttentionSpace(
     turned_above=32,
     held=True,
     float_places=True,
-    speed=AttentionSpeed(reached=1.0, prepared=4.0, times=1.0),
+    speed=AttentionSpeed(reached=1.0, prepared=1.5, times=1.6),
 )
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
 #: there cost.

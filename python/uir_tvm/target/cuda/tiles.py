@@ -66,5 +66,5 @@ ATTENTION = AttentionSpace(
     whole_tiles=True,
     least_rows=16,
     part_keys=64,
-    speed=AttentionSpeed(reached=0.5, library=0.8, narrow_products=True, overlaps=True),
+    speed=AttentionSpeed(reached=0.5, library=0.8, narrow_products=True, overlaps=True, usual_gain=3.0),
 )
