@@ -20,6 +20,7 @@
 #include "base/rounding.h"
 #include "library/half_floats.h"
 #include "library/kernel.h"
+#include "library/panel_attention.h"
 #include "library/parallel.h"
 #include "library/quantized_layout.h"
 #include "library/tile_attention.h"
@@ -128,7 +129,10 @@ class Run {
 
   void Go(int threads) {
     const auto rows = static_cast<int64_t>(units_[0].rows.size());
-    if (InFloat32() && TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
+    if (InFloat32()) {
+      if (TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
+      if (PanelsPay(attrs_, rows) && RunPanelAttention(attrs_, units_, threads)) return;
+    }
     int64_t begin = attrs_.n, end = 0;
     for (const AttentionUnit& unit : units_) {
       for (const AttentionRow& row : unit.rows) begin = std::min(begin, row.begin), end = std::max(end, row.end);
@@ -173,9 +177,11 @@ class Run {
     }
     float* wide = queries_.data();
     std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
-    int64_t open_at = -1;
+    int64_t open_at = -1, rows_of_unit = attrs_.m;
+    for (size_t d = 0; d < rank; ++d) rows_of_unit *= shared(d) ? attrs_.batch[d] : 1;
     walk(false, 0, walk, [&] {
       AttentionUnit unit{data_.key.at(at(attrs_.key, index)), data_.value.at(at(attrs_.value, index)), {}};
+      unit.rows.reserve(rows_of_unit);
       walk(true, 0, walk, [&] {
         const int64_t query = at(attrs_.query, index), out = at(attrs_.out, index), mask = at(attrs_.mask, index);
         if (data_.mask.data && (open.empty() || mask != open_at)) {

@@ -8,22 +8,21 @@
 #endif
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "base/rounding.h"
+#include "library/attention_parts.h"
 #include "library/kernel.h"
-#include "library/parallel.h"
 
 namespace uir::library {
 
 #ifdef UIR_TILES
 namespace {
 
-/*! Queries of a tile, keys of its scores at a time, and bytes of packed keys and values that stay in the cache. */
-constexpr int kQueries = 32, kKeysAtOnce = 256;
+/*! Keys of a tile's scores at a time, and bytes of packed keys and values that stay in the cache. */
+constexpr int kKeysAtOnce = 256;
 constexpr int64_t kBlockBytes = 896 << 10;
 /*! Powers of two between which numbers have pieces whose products, and the sums of them, are as exact as float32. */
 constexpr int kLeast = -60, kLimit = 55;
@@ -31,15 +30,12 @@ constexpr int kLeast = -60, kLimit = 55;
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,amx-tile,amx-bf16")
 namespace tiles {
-constexpr int kLanes = 16;
+constexpr int kLanes = 16, kVectors = 2;
 #include "library/vector_math.h"
-// behind what it needs
+// behind what they need
 #include "library/tile_pieces.h"
-
-typedef int32_t Ints __attribute__((vector_size(64), aligned(4)));
-
-/*! Vectors of the queries of a tile. */
-constexpr int kVectors = kQueries / kLanes;
+//
+#include "library/attention_tile.h"
 
 //! 2^x of x <= 0 within 2 ulp: 2^r = 1 + r q(r) of the fraction r, q of least relative error (2.1e-9), times a power.
 UIR_INLINE Vector PowerOfTwo(const Vector& x) {
@@ -101,12 +97,12 @@ void PackValues(const Frame& frame, const float* values, int64_t count, char* to
 }
 
 /*! Queries turned: [step of the head][piece][2][pairs of numbers][16 queries][2]. */
-void PackQueries(const Frame& frame, const AttentionRow* rows, int count, char* to, Spread* spread) {
+void PackQueries(const Frame& frame, const Tile& tile, char* to, Spread* spread) {
   const int64_t d = frame.attrs.d;
   for (int side = 0; side < kVectors; ++side) {
     const float* from[kLanes];
-    const int some = std::clamp(count - side * kLanes, 0, kLanes);
-    for (int r = 0; r < some; ++r) from[r] = rows[side * kLanes + r].query;
+    const int some = RowsIn(tile, side);
+    for (int r = 0; r < some; ++r) from[r] = tile.rows[side * kLanes + r].query;
     for (int64_t at = 0; at < frame.depth * kDepth; at += kLanes) {
       Vector numbers[kLanes];
       LoadRows(from, some, at, d, numbers);
@@ -126,22 +122,6 @@ void PackQueries(const Frame& frame, const AttentionRow* rows, int count, char* 
   }
 }
 
-/*! What is added to a row's scores, and where its result goes. */
-const float* Mask(const AttentionRow& row) { return reinterpret_cast<const float*>(row.mask); }
-float* Out(const AttentionRow& row) { return reinterpret_cast<float*>(row.out); }
-
-/*! Up to kQueries rows, and what is summed of them so far: sums are [number of a value][query]. */
-struct Tile {
-  const AttentionRow* rows;
-  int count;
-  int64_t begin, end;                       // keys that some row sees
-  int64_t all_from, all_to;                 // keys that all rows see
-  int32_t first[kQueries], last[kQueries];  // of each row
-  const char* queries;
-  Vector *peaks, *totals;
-  float* sums;
-};
-
 /*! scores[key][query] of whole steps of keys. */
 UIR_INLINE void Scores(const Frame& frame, const Tile& tile, const char* keys, int64_t steps, float* scores) {
   for (int64_t step = 0; step < steps; ++step, keys += frame.depth * kStepBytes, scores += 2 * kSide * kQueries) {
@@ -150,44 +130,6 @@ UIR_INLINE void Scores(const Frame& frame, const Tile& tile, const char* keys, i
       AddProducts<kExact>(PairAt(keys + at * kStepBytes), true, PairAt(tile.queries + at * kStepBytes));
     }
     StoreSums(scores);
-  }
-}
-
-/*! What is added to scores, from key number `first` on. */
-void AddMask(const Tile& tile, int64_t first, int64_t count, float* scores) {
-  const bool same = std::all_of(tile.rows, tile.rows + tile.count,
-                                [&](const AttentionRow& row) { return row.mask == tile.rows[0].mask; });
-  Vector* to = reinterpret_cast<Vector*>(scores);
-  if (same) {
-    for (int64_t j = 0; j < count; ++j) {
-      for (int v = 0; v < kVectors; ++v) to[j * kVectors + v] += Mask(tile.rows[0])[first + j];
-    }
-    return;
-  }
-  for (int v = 0; v < kVectors; ++v) {
-    const float* from[kLanes];
-    const int some = std::clamp(tile.count - v * kLanes, 0, kLanes);
-    for (int r = 0; r < some; ++r) from[r] = Mask(tile.rows[v * kLanes + r]) + first;
-    for (int64_t j = 0; j < count; j += kLanes) {
-      Vector mask[kLanes];
-      LoadRows(from, some, j, count, mask);
-      Transpose(mask);
-      for (int64_t k = j; k < std::min(count, j + kLanes); ++k) to[k * kVectors + v] += mask[k - j];
-    }
-  }
-}
-
-/*! Scores of keys that a row does not see become -inf. */
-UIR_INLINE void Close(const Tile& tile, int64_t first, int64_t count, float* scores) {
-  const Vector closed = Vector{} - std::numeric_limits<float>::infinity();
-  Vector* rows = reinterpret_cast<Vector*>(scores);
-  for (int64_t j = 0; j < count; ++j) {
-    const Ints key = Ints{} + static_cast<int32_t>(first + j);
-    for (int v = 0; v < kVectors; ++v) {
-      Vector& x = rows[j * kVectors + v];
-      const Ints *from = reinterpret_cast<const Ints*>(tile.first), *to = reinterpret_cast<const Ints*>(tile.last);
-      x = (key >= from[v]) & (key < to[v]) ? x : closed;
-    }
   }
 }
 
@@ -251,41 +193,11 @@ UIR_INLINE void AddValues(const Frame& frame, const Tile& tile, const char* valu
   }
 }
 
-/*! Sums over their totals, by rows; of no open key zeros where the attention is safe, else NaN. */
-void Store(const Frame& frame, const Tile& tile) {
-  const int64_t e = frame.attrs.e;
-  for (int v = 0; v < kVectors; ++v) {
-    Vector inverse = 1.0f / tile.totals[v];
-    if (frame.attrs.safe) inverse = tile.totals[v] == 0.0f ? Vector{} : inverse;
-    const int some = std::clamp(tile.count - v * kLanes, 0, kLanes);
-    for (int64_t at = 0; at < e; at += kSide) {
-      Vector numbers[kLanes];
-      const Vector* sums = reinterpret_cast<const Vector*>(tile.sums) + at * kVectors + v;
-      for (int r = 0; r < kLanes; ++r) numbers[r] = sums[r * kVectors] * inverse;
-      Transpose(numbers);
-      for (int r = 0; r < some; ++r) Put(Out(tile.rows[v * kLanes + r]) + at, numbers[r], e - at);
-    }
-  }
-}
-
-Tile MakeTile(const AttentionRow* rows, int count) {
-  Tile tile = {};
-  tile.rows = rows, tile.count = count;
-  tile.begin = tile.all_to = std::numeric_limits<int32_t>::max();
-  for (int r = 0; r < count; ++r) {
-    tile.first[r] = static_cast<int32_t>(rows[r].begin);
-    tile.last[r] = static_cast<int32_t>(rows[r].end);
-    tile.begin = std::min(tile.begin, rows[r].begin), tile.end = std::max(tile.end, rows[r].end);
-    tile.all_from = std::max(tile.all_from, rows[r].begin), tile.all_to = std::min(tile.all_to, rows[r].end);
-  }
-  return tile;
-}
-
 /*! Some rows of a unit; false where a number has no pieces. */
-bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
-  const int64_t count = CeilDiv(rows.size, kQueries), sum_floats = frame.width * 2 * kSide * kQueries;
+bool Attend(const Frame& frame, const AttentionUnit& unit, const Range& rows) {
+  const int64_t count = CeilDiv(rows.size, kQueries), numbers = frame.width * 2 * kSide;
   const int64_t query_bytes = frame.depth * kStepBytes, block_steps = frame.block_keys / kDepth;
-  const int64_t state_bytes = (sum_floats + 2 * kQueries) * sizeof(float);
+  const int64_t state_bytes = StateFloats(numbers) * sizeof(float);
   const int64_t weight_bytes = kKeysAtOnce / kDepth * kStepBytes;
   const int64_t score_bytes = kKeysAtOnce * kQueries * sizeof(float);
   char* room = ThreadScratch(0, weight_bytes + score_bytes + block_steps * (frame.depth + frame.width) * kStepBytes +
@@ -300,21 +212,16 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
   int64_t begin = frame.attrs.n, end = 0;
   for (int64_t at = 0; at < rows.size; at += kQueries) {
     const auto some = static_cast<int>(std::min<int64_t>(kQueries, rows.size - at));
-    Tile tile = MakeTile(unit.rows.data() + rows.begin + at, some);
-    begin = std::min(begin, tile.begin), end = std::max(end, tile.end);
     char* queries = take(query_bytes);
-    PackQueries(frame, tile.rows, some, queries, &queries_spread);
-    char* state = take(state_bytes);
-    std::memset(state, 0, state_bytes);
+    Tile tile =
+        MakeTile(unit.rows.data() + rows.begin + at, some, numbers, reinterpret_cast<float*>(take(state_bytes)));
+    begin = std::min(begin, tile.begin), end = std::max(end, tile.end);
+    std::fill_n(tile.sums, numbers * kQueries, 0.0f);
+    PackQueries(frame, tile, queries, &queries_spread);
     tile.queries = queries;
-    tile.sums = reinterpret_cast<float*>(state);
-    tile.totals = reinterpret_cast<Vector*>(tile.sums + sum_floats);
-    tile.peaks = tile.totals + kVectors;
-    // the lowest number and not -inf, so that keys that are closed to a row add nothing: exp(-inf - lowest) = 0
-    for (int v = 0; v < kVectors; ++v) tile.peaks[v] = Vector{} + std::numeric_limits<float>::lowest();
     made.push_back(tile);
   }
-  if (!queries_spread.HasPieces(kLeast, kLimit)) return false;
+  if (!queries_spread.IsWithin(kLeast, kLimit)) return false;
   const Tiles tiles;
   for (int64_t block = begin; block < end; block += frame.block_keys) {
     const int64_t size = std::min(frame.block_keys, end - block);
@@ -322,7 +229,7 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
              keys, &keys_spread);
     PackValues(frame, reinterpret_cast<const float*>(unit.values) + block * frame.value_row, size, values,
                &values_spread);
-    if (!keys_spread.HasPieces(kLeast, kLimit) || !values_spread.HasPieces(kLeast, kLimit)) return false;
+    if (!keys_spread.IsWithin(kLeast, kLimit) || !values_spread.IsWithin(kLeast, kLimit)) return false;
     for (const Tile& tile : made) {
       for (int64_t first = block; first < block + size; first += kKeysAtOnce) {
         if (first + kKeysAtOnce <= tile.begin || tile.end <= first) continue;
@@ -330,7 +237,8 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
         const int64_t steps = CeilDiv(open, kDepth), all = steps * kDepth, step = (first - block) / kDepth;
         Scores(frame, tile, keys + step * frame.depth * kStepBytes, steps, scores);
         if (frame.attrs.masked) AddMask(tile, first, open, scores);
-        if (first < tile.all_from || tile.all_to < first + all) Close(tile, first, all, scores);
+        if (first < tile.all_from || tile.all_to < first + all)
+          Close(tile, first, all, -std::numeric_limits<float>::infinity(), scores);
         if (frame.attrs.masked) {
           Weigh<true>(frame, tile, all, scores, weights);
         } else {
@@ -340,14 +248,12 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, Range rows) {
       }
     }
   }
-  for (const Tile& tile : made) Store(frame, tile);
+  for (const Tile& tile : made) StoreRows(tile, frame.attrs.e, frame.attrs.safe);
   return true;
 }
 }  // namespace tiles
 #pragma GCC pop_options
 
-/*! Rows of a part at least where a unit is cut: each part packs the keys again. */
-constexpr int64_t kPartRows = 128;
 /*! Rows and keys from which on tiles pay. */
 constexpr int64_t kLeastRows = 32, kLeastKeys = 16;
 
@@ -360,21 +266,8 @@ bool TilesPay(const AttentionAttrs& attrs, int64_t rows) {
 
 bool RunTiledAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads) {
   const tiles::Frame frame(attrs);
-  const auto count = static_cast<int64_t>(units.size()), rows = static_cast<int64_t>(units[0].rows.size());
-  // units are dealt whole where they come out even, or nearly
-  int64_t parts = 1;
-  while (count * parts % threads != 0 && count * parts < 8 * threads && rows / (parts + 1) >= kPartRows) ++parts;
-  const int tasks = static_cast<int>(std::min<int64_t>(threads, count * parts));
-  std::atomic<int64_t> next{count * parts};
-  std::atomic<bool> all{true};
-  ParallelRun(tasks, [&](int) {
-    // the last first: under a causal band they are the longest
-    for (int64_t number = --next; number >= 0 && all; number = --next) {
-      const Range part = Part(rows, kQueries, static_cast<int>(parts), static_cast<int>(number / count));
-      if (part.size > 0 && !tiles::Attend(frame, units[number % count], part)) all = false;
-    }
-  });
-  return all;
+  return RunParts(units, tiles::kQueries, threads,
+                  [&](const AttentionUnit& unit, const Range& rows) { return tiles::Attend(frame, unit, rows); });
 }
 #else
 bool TilesPay(const AttentionAttrs&, int64_t) { return false; }

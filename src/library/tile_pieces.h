@@ -2,6 +2,8 @@
 // Numbers of float32 as pieces of 8 bits on the matrix tiles of a CPU (AMX, bfloat16, sums in float32). No guard: it is
 // included behind vector_math.h or what includes it, in a namespace and for instructions of its own, of AVX512 and AMX.
 
+#include "library/spread.h"
+
 /*! Rows of a tile, numbers of one of its rows, bytes of a tile. */
 constexpr int kSide = 16, kDepth = 32, kTileBytes = 1024;
 /*! Pieces that a number of float32 is the sum of. */
@@ -19,23 +21,6 @@ UIR_INLINE Bits Piece(Vector& x) {
   x -= reinterpret_cast<Vector>(piece);
   return piece;
 }
-
-/*! The largest magnitude of numbers, as bits: those of infinities and NaN are larger than of any number. */
-struct Spread {
-  Bits most = {};
-
-  UIR_INLINE void Add(const Vector& x) {
-    const Bits magnitude = reinterpret_cast<Bits>(x) & 0x7fffffffu;
-    most = magnitude > most ? magnitude : most;
-  }
-  /*! Whether pieces, and their products, are numbers as exact as those are: one is at least 2^least, none 2^limit. */
-  bool HasPieces(int least, int limit) const {
-    uint32_t largest = 0;
-    for (int lane = 0; lane < kLanes; ++lane) largest = most[lane] > largest ? most[lane] : largest;
-    auto power = [](int exponent) { return static_cast<uint32_t>(exponent + 127) << 23; };
-    return largest == 0 || (power(least) <= largest && largest < power(limit));
-  }
-};
 
 /*! Eight tiles of 16 rows of 64 bytes, for as long as this lives. */
 class Tiles {
@@ -136,14 +121,6 @@ UIR_INLINE void Transpose(Vector (&rows)[kLanes]) {
     rows[4 + c] = (Vector)_mm512_shuffle_f32x4(x, y, 0x88);
     rows[8 + c] = (Vector)_mm512_shuffle_f32x4(a, b, 0xdd);
     rows[12 + c] = (Vector)_mm512_shuffle_f32x4(x, y, 0xdd);
-  }
-}
-
-/*! Numbers [at, at + 16) of up to 16 rows; zeros beyond `rows` and `columns`. */
-UIR_INLINE void LoadRows(const float* const* from, int rows, int64_t at, int64_t columns, Vector (&to)[kLanes]) {
-  for (int r = 0; r < kLanes; ++r) {
-    to[r] = Vector{};
-    if (r < rows && at < columns) Get(to[r], from[r] + at, columns - at);
   }
 }
 

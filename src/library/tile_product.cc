@@ -59,7 +59,7 @@ bool MakeRow(const float* x, int64_t k, const TiledRows& to, int64_t row) {
       *reinterpret_cast<UnalignedHalves*>(here[piece] + at / kDepth * kTileBytes + at % kDepth * 2) = halves;
     }
   }
-  return spread.HasPieces(-80, 100);
+  return spread.IsWithin(-80, 100);
 }
 
 /*! The numbers of two k in pieces, side by side. */

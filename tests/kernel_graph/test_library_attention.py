@@ -78,8 +78,8 @@ def test_many_rows_where_tiles_pay(rows: int, library: int, monkeypatch: pytest.
     """What the table says decides, not this CPU; results are those of torch."""
     target = tvm.target.Target("uir-cpu")
     table = library_of([str(key) for key in target.keys])
-    assert table.tiled_attention is not None
-    least = attrs.evolve(table.tiled_attention, min_rows=40, min_keys=40)
+    least = tuple(attrs.evolve(tiled, min_rows=40, min_keys=40) for tiled in table.tiled_attention)
+    assert least
     table = attrs.evolve(table, tiled_attention=least)
     monkeypatch.setattr(LibraryTable, "on", lambda *_: table)
     args = (*(torch.randn(2, 3, rows, 16) for _ in range(3)), torch.randn(2, 1, 1, rows))
@@ -90,9 +90,11 @@ def test_many_rows_where_tiles_pay(rows: int, library: int, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("mcpu", "tiled"), [("sapphirerapids", True), ("znver4", False), ("x86-64-v3", False)]
+    ("mcpu", "features"),
+    [("sapphirerapids", ["amx-bf16"]), ("znver4", []), ("x86-64-v3", ["avx2"]), ("x86-64-v2", [])],
 )
-def test_processors_that_have_tiles(mcpu: str, tiled: bool) -> None:
+def test_processors_that_have_tiles(mcpu: str, features: list[str]) -> None:
+    """Tiles of AMX, or panels with AVX2 where there is no AVX-512."""
     table = library_of([str(key) for key in tvm.target.Target("uir-cpu").keys])
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "keys": ["uir", "cpu"]})
-    assert (table.on(target).tiled_attention is not None) == tiled
+    assert [tiled.feature for tiled in table.on(target).tiled_attention] == features

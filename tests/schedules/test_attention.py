@@ -52,7 +52,7 @@ MODELS = {
 }
 ASCEND = hardware.get("910b2", "ascend")
 FUSING = attrs.evolve(
-    CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256), tiled_attention=None
+    CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256), tiled_attention=()
 )
 
 

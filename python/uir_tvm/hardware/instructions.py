@@ -45,7 +45,7 @@ def missing(extensions: Iterable[str]) -> list[str]:
 
 
 def reached_by(extension: str, target: tvm.target.Target) -> bool:
-    """Whether a library on a target's CPU has one of `LIBRARY_EXTENSIONS`: LLVM says so, or it is this CPU.
+    """Whether a library on a target's CPU has an extension: LLVM says so, or it is this CPU (`LIBRARY_EXTENSIONS`).
 
     LLVM takes a CPU by its model for an older one that lacks what it does not expect there.
     """
@@ -53,4 +53,4 @@ def reached_by(extension: str, target: tvm.target.Target) -> bool:
     if codegen.target_has_features(extension, target):
         return True
     here = str(target.attrs.get("mcpu", "")) == codegen.llvm_get_system_cpu() and "mattr" not in target.attrs
-    return here and LIBRARY_EXTENSIONS[extension] in host_cpu.cpu_flags()
+    return here and LIBRARY_EXTENSIONS.get(extension, extension) in host_cpu.cpu_flags()

@@ -40,12 +40,14 @@ def match_attention(program: Program, table: LibraryTable) -> None:
     program : Program
         Changed in place; after `kept_state.keep_state`.
     table : LibraryTable
-        Its ``tiled_attention`` says what the library computes sooner; nothing where kernels are asked for.
+        Its ``tiled_attention`` says what the library computes sooner, one or the other; nothing where
+        kernels are asked for.
     """
     for op in program.ops if table.attends != KERNEL else ():
         if op.name != ATTENTION or not table.takes("attention", op.result.dtype):
             continue
-        if not (is_updated(op.operands[1].base) or _is_sooner(op, table.tiled_attention)):
+        sooner = any(_is_sooner(op, tiled) for tiled in table.tiled_attention)
+        if not (is_updated(op.operands[1].base) or sooner):
             continue
         attributes = _attributes(op)
         if attributes is not None:
@@ -53,9 +55,9 @@ def match_attention(program: Program, table: LibraryTable) -> None:
             op.name, op.attrs = LIBRARY_ATTENTION, {"attributes": attributes, "epilogue": ()}
 
 
-def _is_sooner(op: Op, tiled: TiledAttention | None) -> bool:
+def _is_sooner(op: Op, tiled: TiledAttention) -> bool:
     """Whether rows and keys are as many as the library's units want; of open ones their representatives."""
-    if tiled is None or op.result.dtype not in tiled.dtypes:
+    if op.result.dtype not in tiled.dtypes:
         return False
     found: Attention = op.attrs["attention"]
     rows, keys = representative(found.query.shape[-2]), representative(found.key.shape[-1])

@@ -47,6 +47,8 @@ class TiledAttention:
     ----------
     feature : str
         Of the CPU, as LLVM calls it, with whose instructions.
+    without : str, optional
+        A feature with which kernels of ours are as fast, so that the library has no code there.
     min_rows, min_keys : int
         Fewest queries of a head, and fewest keys.
     dtypes : frozenset of str
@@ -56,7 +58,13 @@ class TiledAttention:
     feature: str
     min_rows: int
     min_keys: int
+    without: str | None = None
     dtypes: frozenset[str] = frozenset({"float32"})
+
+    def is_on(self, target: tvm.target.Target) -> bool:
+        """Whether the library of a target's CPU has the code."""
+        lacks = self.without is None or not codegen.target_has_features(self.without, target)
+        return lacks and reached_by(self.feature, target)
 
 
 @attrs.frozen
@@ -89,8 +97,8 @@ class LibraryTable:
         What computes attention (`attending`).
     constants : mapping
         As `features`, of products whose second operand is a constant matrix.
-    tiled_attention : TiledAttention, optional
-        What of attention the library computes sooner than one kernel; None: nothing.
+    tiled_attention : tuple of TiledAttention
+        What of attention the library computes sooner than one kernel.
     widened : mapping
         Operator -> narrow element types that it computes in float32 sooner than a kernel of ours would
         compute them as they are; not where it takes them itself.
@@ -141,7 +149,7 @@ class LibraryTable:
     usual_attention: AttentionLimits | None = None
     attends: str = ATTENTIONS[0]
     narrow: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
-    tiled_attention: TiledAttention | None = None
+    tiled_attention: tuple[TiledAttention, ...] = ()
     features: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     constants: Mapping[tuple[str, str], str] = attrs.field(factory=dict)
     widened: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
@@ -178,9 +186,7 @@ class LibraryTable:
             {key: name for key, name in of.items() if has(name, target)}
             for of in (self.features, self.constants)
         ]
-        tiled = self.tiled_attention
-        if tiled is not None and not reached_by(tiled.feature, target):
-            tiled = None
+        tiled = tuple(each for each in self.tiled_attention if each.is_on(target))
         return attrs.evolve(self, features=found[0], constants=found[1], tiled_attention=tiled)
 
     def reading(self, activation: str) -> LibraryTable:

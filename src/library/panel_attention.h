@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many rows of attention in the tiles that products of many rows are made of (`panel_kernels.h`): keys and values are
+// laid out once for all rows of a head, and all sums stay in registers as long as they can.
+#pragma once
+
+#include <vector>
+
+#include "library/attention.h"
+
+namespace uir::library {
+
+/*! Whether the rows of each unit are so many that panels pay, and this CPU has their code. */
+bool PanelsPay(const AttentionAttrs& attrs, int64_t rows);
+
+//! Attention of all units, whose keys, values, masks and results are float32; false where a query, key or value is
+//! infinite, NaN or very large: what is written then does not count.
+bool RunPanelAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads);
+
+}  // namespace uir::library
