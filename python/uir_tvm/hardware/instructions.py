@@ -45,9 +45,10 @@ def missing(extensions: Iterable[str]) -> list[str]:
 
 
 def reached_by(extension: str, target: tvm.target.Target) -> bool:
-    """Whether a library on a target's CPU has an extension: LLVM says so, or it is this CPU (`LIBRARY_EXTENSIONS`).
+    """Whether a library on a target's CPU has an extension: LLVM says so, or it is this CPU.
 
-    LLVM takes a CPU by its model for an older one that lacks what it does not expect there.
+    Of `LIBRARY_EXTENSIONS` it may not know: it takes a CPU by its model for an older one that lacks what it
+    does not expect there.
     """
     codegen = tvm.target.codegen
     if codegen.target_has_features(extension, target):
