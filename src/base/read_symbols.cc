@@ -56,7 +56,7 @@ int SeeWhetherWritable(dl_phdr_info* info, size_t, void* data) {
   if (info->dlpi_addr != caller->base) return 0;
   bool loaded = false, read_only = false;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    const ElfW(Phdr) & part = info->dlpi_phdr[i];
     ElfW(Addr) begin = info->dlpi_addr + part.p_vaddr;
     bool inside = begin <= caller->slot && caller->slot + sizeof(void*) <= begin + part.p_memsz;
     loaded |= inside && part.p_type == PT_LOAD && (part.p_flags & PF_W);
@@ -74,18 +74,28 @@ Iterate* SlotOf(void* library, const char* function) {
   size_t bytes = 0, kind = 0;
   for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
     switch (entry->d_tag) {
-      case DT_JMPREL: calls = entry->d_un.d_ptr; break;
-      case DT_PLTRELSZ: bytes = entry->d_un.d_val; break;
-      case DT_PLTREL: kind = entry->d_un.d_val; break;
-      case DT_SYMTAB: symbols = entry->d_un.d_ptr; break;
-      case DT_STRTAB: names = entry->d_un.d_ptr; break;
+      case DT_JMPREL:
+        calls = entry->d_un.d_ptr;
+        break;
+      case DT_PLTRELSZ:
+        bytes = entry->d_un.d_val;
+        break;
+      case DT_PLTREL:
+        kind = entry->d_un.d_val;
+        break;
+      case DT_SYMTAB:
+        symbols = entry->d_un.d_ptr;
+        break;
+      case DT_STRTAB:
+        names = entry->d_un.d_ptr;
+        break;
     }
   }
   if (kind != DT_RELA || !calls || !symbols || !names) return nullptr;
   const auto* table = reinterpret_cast<const ElfW(Sym)*>(symbols);
   const auto* entries = reinterpret_cast<const ElfW(Rela)*>(calls);
   for (size_t i = 0; i < bytes / sizeof(ElfW(Rela)); ++i) {
-    const ElfW(Sym)& symbol = table[ELF64_R_SYM(entries[i].r_info)];
+    const ElfW(Sym) & symbol = table[ELF64_R_SYM(entries[i].r_info)];
     if (std::strcmp(reinterpret_cast<const char*>(names) + symbol.st_name, function) != 0) continue;
     Caller caller{map->l_addr, map->l_addr + entries[i].r_offset};
     dl_iterate_phdr(SeeWhetherWritable, &caller);

@@ -90,7 +90,7 @@ def _computed(
     return values.reshape(rows, columns).to(dtype or torch.float32)
 
 
-# `register_fake` would look for the file of this line among all modules of the process, for a fifth of a second
+# `register_fake` would look for the file of this line among all modules of the process: a fifth of a second
 @torch.library.impl(LIBRARY, "dequantize", "Meta")
 def _without_values(
     packed: Tensor,
