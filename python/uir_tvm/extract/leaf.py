@@ -82,7 +82,7 @@ class LeafExtractor:
 
     def _mask_update(self, leaf: Leaf, around: Sequence[TreeLoop]) -> None:
         """Move conditions that are no boxes into the operand of an update: elsewhere it adds nothing."""
-        update = update_of(leaf)
+        update = update_of(leaf) if _is_guarded(leaf) else None
         if update is None:
             return
         converter = Planner(leaf, self.memory, around).converter
@@ -106,6 +106,8 @@ class LeafExtractor:
 
     def _mask_scatter(self, leaf: Leaf, around: Sequence[TreeLoop]) -> None:
         """Move conditions that are no boxes into the index of a scatter: elsewhere it is no element's."""
+        if not _is_guarded(leaf):
+            return
         converter = Planner(leaf, self.memory, around).converter
         for position, guarded in enumerate(leaf.stmts):
             kept: list[Any] = []
@@ -188,3 +190,8 @@ class LeafExtractor:
             inside = [substituted(node, {loop.name: var(name)}) for node in body]
             body = [Loop(name, loop.extent, inside, pipeline_attrs(loop.pipeline))]
         return body
+
+
+def _is_guarded(leaf: Leaf) -> bool:
+    """Whether a statement of a leaf has conditions."""
+    return any(guarded.conditions for guarded in leaf.stmts)

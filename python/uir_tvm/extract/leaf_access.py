@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -115,19 +116,26 @@ def is_same_element(load: Any, store: Any) -> bool:
     )
 
 
+#: The operands of a kind of expression node, where it has others than the nodes of arithmetic.
+_OPERANDS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
+    (tvm.ir.Call, lambda expr: list(expr.args)),
+    (tvm.ir.TensorLoad, lambda expr: list(expr.indices)),
+    (tirx.Select, lambda expr: [expr.condition, expr.true_value, expr.false_value]),
+    (tirx.Cast, lambda expr: [expr.value]),
+    (tirx.Let, lambda expr: [expr.value, expr.body]),
+)
+
+
+@functools.cache
+def _operands(kind: type) -> Callable[[Any], list[Any]]:
+    """What gives the operands of a kind of node: Python asks long whether TVM's objects are of a class."""
+    found = next((operands for given, operands in _OPERANDS if issubclass(kind, given)), None)
+    return found or (lambda expr: [getattr(expr, name) for name in ("a", "b") if hasattr(expr, name)])
+
+
 def children(expr: Any) -> list[Any]:
     """The operands of an expression node."""
-    if isinstance(expr, tvm.ir.Call):
-        return list(expr.args)
-    if isinstance(expr, tvm.ir.TensorLoad):
-        return list(expr.indices)
-    if isinstance(expr, tirx.Select):
-        return [expr.condition, expr.true_value, expr.false_value]
-    if isinstance(expr, tirx.Cast):
-        return [expr.value]
-    if isinstance(expr, tirx.Let):
-        return [expr.value, expr.body]
-    return [getattr(expr, name) for name in ("a", "b") if hasattr(expr, name)]
+    return _operands(type(expr))(expr)
 
 
 def loads_of(expr: Any) -> Iterator[Any]:

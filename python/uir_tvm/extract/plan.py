@@ -105,6 +105,7 @@ class Planner:
         self.update = update_of(leaf)
         self.env, self.outer = memory.environment(list(around))
         self.loops: list[PlanLoop] = []
+        self._items: list[AffineQuantity] | None = None
         self.tails: list[Affine] = []
         #: Loops along which an address goes on by sizes, and by no dimension's stride.
         self.multiplied: set[str] = set()
@@ -129,15 +130,21 @@ class Planner:
 
     # -- state --------------------------------------------------------------------------------
     def _refresh(self) -> None:
-        self.converter, self.items = self._view(self.env, self.loops)
+        self.converter, self._items = self._converter(self.env, self.loops), None
 
-    def _view(
-        self, env: dict[Any, Affine], loops: list[PlanLoop]
-    ) -> tuple[AffineConverter, list[AffineQuantity]]:
+    @property
+    def items(self) -> list[AffineQuantity]:
+        """The affine quantities of the leaf in its loops as they are now."""
+        if self._items is None:
+            self._items = self._collected(self.converter)
+        return self._items
+
+    def _converter(self, env: dict[Any, Affine], loops: list[PlanLoop]) -> AffineConverter:
         space = Space({**self.outer, **{loop.name: loop.extent for loop in loops}})
-        converter = AffineConverter(env, self.memory.tree.bindings, space)
-        items = ItemCollector(self.memory, converter).collect(self.leaf)
-        return converter, items
+        return AffineConverter(env, self.memory.tree.bindings, space)
+
+    def _collected(self, converter: AffineConverter) -> list[AffineQuantity]:
+        return ItemCollector(self.memory, converter).collect(self.leaf)
 
     def _mark(self, names: set[str]) -> None:
         self.loops = [attrs.evolve(lp, serial=lp.serial or lp.name in names) for lp in self.loops]
@@ -184,7 +191,8 @@ class Planner:
         for factor in _divisors(loop.extent):
             inner = f"{loop.name}i"
             value = var(f"{loop.name}o") * factor + var(inner)
-            _, items = self._view(self._substituted(loop.name, value), self._cut(loop, factor))
+            converter = self._converter(self._substituted(loop.name, value), self._cut(loop, factor))
+            items = self._collected(converter)
             bad = {item.kind for item in items if item.stride(inner) is None}
             if not bad:
                 return factor if factor >= LEAST_COLUMNS or needed else None

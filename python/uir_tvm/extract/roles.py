@@ -42,7 +42,7 @@ def roles_of(func: tirx.PrimFunc) -> list[str]:
 
 def in_part(func: tirx.PrimFunc) -> set[tirx.Var]:
     """The parameters that are written, but not proved to be written as a whole."""
-    uses = _AccessWalk(func)
+    uses = _AccessWalk(func, reads=False)
     return {param for param in func.params if uses.writes(param) and uses.written_whole(param) is False}
 
 
@@ -91,10 +91,11 @@ class _Parameters:
 
 
 class _AccessWalk:
-    """Every access of a function, in order."""
+    """Every access of a function, in order; only what is written without ``reads``."""
 
-    def __init__(self, func: tirx.PrimFunc) -> None:
+    def __init__(self, func: tirx.PrimFunc, reads: bool = True) -> None:
         self.accesses: list[_Access] = []
+        self._reads = reads
         self.opaque: set[Any] = set()
         self._env: dict[Any, Any] = {}
         self._bindings: dict[Any, Any] = {}
@@ -308,6 +309,8 @@ class _AccessWalk:
             self._load(b)
 
     def _access(self, buffer: Any, indices: Sequence[Any], is_write: bool) -> None:
+        if not (is_write or self._reads):
+            return
         element = [self._converter.try_convert(index) for index in indices]
         certain = self._certain and all(index is not None for index in element)
         self.accesses.append(

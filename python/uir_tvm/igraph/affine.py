@@ -262,7 +262,8 @@ else:
 
 def affine(value: AffineLike) -> Affine:
     """An expression from an int (or an expression, unchanged)."""
-    return value if isinstance(value, Affine) else _constant(_int64(value))
+    # Python asks long whether what is none is of a class of objects
+    return value if type(value) is not int and isinstance(value, Affine) else _constant(_int64(value))
 
 
 def _int64(value: int) -> int:

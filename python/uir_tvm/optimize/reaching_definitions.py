@@ -51,6 +51,7 @@ class Flow:
     def __init__(self, facts: GraphFacts) -> None:
         self.facts = facts
         self._seen: dict[tuple[int, str], set[_ReachingWrite]] = {}
+        self._targets: dict[int, Access] = {}
         self._walk(facts.graph.body, {}, 0)
 
     @cached_property
@@ -105,25 +106,43 @@ class Flow:
             if reach.earlier:
                 yield reach
                 continue
-            write = self._target(reach.position)
-            if may_meet(write.slice, read.slice):
+            meets, covered = self._reaches(self._target(reach.position), read)
+            if meets:
                 yield reach
-                if _covers_read(write, read):
-                    return
+            if covered:
+                return
+
+    def _reaches(self, write: Access, read: Access) -> tuple[bool, bool]:
+        """Whether a read may see a write of the same iteration, and whether it then sees nothing else."""
+
+        def find() -> tuple[bool, bool]:
+            meets = may_meet(write.slice, read.slice)
+            return meets, meets and _covers_read(write, read)
+
+        of = (write.slice, read.slice, write.region, read.region)
+        key = ("reaches", of[0].__chandle__(), of[1].__chandle__(), id(of[2]), id(of[3]), write.certain)
+        return self.facts.seen.find(key, of, find)
 
     def _target(self, position: int) -> Access:
-        writes = [
-            a for a in self.facts.steps[position].accesses if a.operand == "target" and a.kind == "write"
-        ]
-        return writes[0]
+        found = self._targets.get(position)
+        if found is None:
+            accesses = self.facts.steps[position].accesses
+            found = next(a for a in accesses if a.operand == "target" and a.kind == "write")
+            self._targets[position] = found
+        return found
 
     def _ends(self, write: Access, reach: _ReachingWrite) -> bool:
         """Whether nothing of an earlier write is left after ``write``."""
         if not write.certain or write.region.every > 1:
             return False
-        if whole_pointer(write.slice):
+        piece, find = write.slice, self.facts.seen.find
+        if find(("whole pointer", piece.__chandle__()), piece, lambda: whole_pointer(piece)):
             return True
-        return not reach.earlier and covers(write.slice, self._target(reach.position).slice)
+        if reach.earlier:
+            return False
+        other = self._target(reach.position).slice
+        key = ("covers", piece.__chandle__(), other.__chandle__())
+        return find(key, (piece, other), lambda: covers(piece, other))
 
 
 _State = dict[str, dict[_ReachingWrite, None]]

@@ -114,6 +114,17 @@ def guarded(realize: SBlockRealize, condition: Any) -> SBlockRealize:
     return SBlockRealize(list(realize.iter_values), predicate, realize.block)
 
 
+def outermost_changed(stmt: Any, change: Callable[[SBlockRealize], SBlockRealize | None]) -> Any:
+    """A statement with its outermost blocks changed; None where one is not, or stands under a condition."""
+    if isinstance(stmt, tirx.For):
+        body = outermost_changed(stmt.body, change)
+        return None if body is None else loop_like(stmt, body)
+    if isinstance(stmt, tirx.SeqStmt):
+        parts = [outermost_changed(part, change) for part in stmt.seq]
+        return None if any(part is None for part in parts) else tirx.SeqStmt(parts)
+    return change(stmt) if isinstance(stmt, SBlockRealize) else None
+
+
 def changed(stmt: SBlock, **fields: Any) -> SBlock:
     """The block with some of its fields replaced, by their names."""
     return SBlock(*(fields.get(name, getattr(stmt, name)) for name in FIELDS))

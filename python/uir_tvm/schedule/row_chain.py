@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func, total_work
 from .decisions import Choice, Decisions
+from .joined_rounds import joined_rounds
 from .map_to_units import map_to_units
 from .representative import usual_elements
 from .split_loop import split
@@ -384,11 +386,13 @@ def attach_producers(
     producers = [
         b for b in leaf_blocks(sch) if b.name not in root_names and (among is None or b.name in among)
     ]
-    for block in reversed(producers):
-        for index, region in enumerate(block.stmt.writes):
-            if str(region.source.scope()) != "shared":
-                sch.set_scope(block.rv, index, "local")
-        _attach(sch, block, nest.pid if block.name in once else nest.lid)
+    shared = any(block.name in once for block in producers)
+    with contextlib.nullcontext() if shared else joined_rounds(sch, nest.pid, nest.lid):
+        for block in reversed(producers):
+            for index, region in enumerate(block.stmt.writes):
+                if str(region.source.scope()) != "shared":
+                    sch.set_scope(block.rv, index, "local")
+            _attach(sch, block, nest.pid if block.name in once else nest.lid)
     return list(reversed(producers))
 
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tvm import tirx
-from tvm.s_tir import SBlockRealize, Schedule
+from tvm.s_tir import Schedule
 from tvm.s_tir.schedule.instruction import Instruction
 from tvm.sym import Analyzer
 from tvm.tirx.analysis import undefined_vars
 
-from .make_tir import guarded, loop_like
+from .make_tir import guarded, loop_like, outermost_changed
 
 
 def split(sch: Schedule, loop: Any, factors: Sequence[Any]) -> list[Any]:
@@ -94,21 +94,9 @@ def _number(sch: Schedule, factor: Any) -> int | None:
 
 def _bounded(loop: tirx.For) -> tirx.For | None:
     """The loop with what TVM appends to the predicates of its blocks, in terms of its own variable."""
-    body = _appended(loop.body, tirx.LT(loop.loop_var, loop.extent))
+    condition = tirx.LT(loop.loop_var, loop.extent)
+    body = outermost_changed(loop.body, lambda realize: guarded(realize, condition))
     return None if body is None else loop_like(loop, body)
-
-
-def _appended(statement: Any, condition: Any) -> Any:
-    """A statement whose outermost blocks run where the condition holds; None where TVM has to find them."""
-    if isinstance(statement, tirx.For):
-        body = _appended(statement.body, condition)
-        return None if body is None else loop_like(statement, body)
-    if isinstance(statement, tirx.SeqStmt):
-        parts = [_appended(part, condition) for part in statement.seq]
-        return None if any(part is None for part in parts) else tirx.SeqStmt(parts)
-    if isinstance(statement, SBlockRealize):
-        return guarded(statement, condition)
-    return None
 
 
 def _tell_as_guarded(sch: Schedule) -> None:
