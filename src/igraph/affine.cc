@@ -356,6 +356,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def("uir.affine.constant", &Affine::Constant)
       .def("uir.affine.var", &Affine::Var)
       .def("uir.affine.add", [](const Affine& a, const Affine& b) { return a + b; })
+      .def("uir.affine.subtract", [](const Affine& a, const Affine& b) { return a + b.Scale(-1); })
       .def("uir.affine.scale", [](const Affine& a, int64_t k) { return a.Scale(k); })
       .def("uir.affine.multiply", [](const Affine& a, const Affine& b) { return a * b; })
       .def("uir.affine.floordiv", [](const Affine& a, int64_t k) { return a.FloorDiv(k); })

@@ -215,6 +215,11 @@ TVM_FFI_STATIC_INIT_BLOCK() {
              Range range = s->space.RangeOf(e);
              return Pair(range.low, range.high);
            })
+      .def("uir.space.range_of_difference",
+           [](const SpaceRef& s, const Affine& a, const Affine& b) {
+             Range range = s->space.RangeOf(s->space.Fold(a + b.Scale(-1)));
+             return Pair(range.low, range.high);
+           })
       .def("uir.space.congruence",
            [](const SpaceRef& s, const Affine& e) {
              Congruence found = s->space.ClassOf(e);

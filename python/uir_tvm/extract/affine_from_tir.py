@@ -53,14 +53,14 @@ class AffineConverter:
             return None
 
     def _convert(self, expr: Any) -> Affine:
-        if isinstance(expr, int):
-            return affine(expr)
-        if isinstance(expr, tvm.ir.Var):
-            return self._variable(expr)
-        if isinstance(expr, tvm.ir.Call):
-            handler = _CALLS.get(call_name(expr))
-        else:
-            handler = _NODES.get(type(expr))
+        handler = _NODES.get(type(expr))
+        if handler is None:
+            if isinstance(expr, int):
+                return affine(expr)
+            if isinstance(expr, tvm.ir.Var):
+                return self._variable(expr)
+            if isinstance(expr, tvm.ir.Call):
+                handler = _CALLS.get(call_name(expr))
         if handler is None:
             raise NotAffineError(str(expr))
         value = handler(self, expr)

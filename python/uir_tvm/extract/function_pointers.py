@@ -26,7 +26,7 @@ from ..igraph import IPointer, coordinates
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
 from ..igraph.space import NUMBER_LIMIT, Size, Space
-from .affine_from_tir import AffineConverter, NotAffineError
+from .affine_from_tir import AffineConverter
 from .refusals import refuse
 from .sets import OWNER, WITHIN, environment, owners
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
@@ -296,17 +296,17 @@ class FunctionPointers:
         accesses = self.accesses[buffer]
         common = set(accesses[0].loops).intersection(*(a.loops for a in accesses))
         starts, extents = [], []
-        for dim, extent in enumerate(shape):
-            spans = [self._span(a, a.indices[dim], common, sharing) for a in accesses]
-            start, size = _join(spans, extent)
+        spans = [self._spans(access, common, sharing) for access in accesses]
+        for extent, *along in zip(shape, *spans, strict=True):
+            start, size = _join(along, extent)
             starts.append(start)
             extents.append(size)
         return tuple(starts), tuple(extents)
 
-    def _span(
-        self, access: _LeafAccess, index: Any, common: set[TreeLoop], sharing: int
-    ) -> tuple[Affine, int, int] | None:
-        """(start, low, high): the index runs over ``start + [low, high]``; None when it is not affine."""
+    def _spans(
+        self, access: _LeafAccess, common: set[TreeLoop], sharing: int
+    ) -> list[tuple[Affine, int, int] | None]:
+        """(start, low, high) of each index, which runs over ``start + [low, high]``; None: it is not affine."""
         env, extents = self.environment(access.loops)
         fixed = {self.loop_name(loop) for loop in common} | {PID}
         if sharing > 1:
@@ -319,19 +319,24 @@ class FunctionPointers:
             env[loop.var] = var(name) + loop.start
             extents[name] = loop.extent
         space = Space(extents)
-        try:
-            expr = AffineConverter(env, self.tree.bindings, space).convert(index)
-        except NotAffineError:
-            return None
-        start, low, high = affine(0), 0, 0
-        for term in expr.terms:
-            alone = term.expr
-            if set(alone.variables()) <= fixed:
-                start = start + alone
-                continue
-            base, lo, hi = _spread(term, fixed, space)
-            start, low, high = start + base, low + lo, high + hi
-        return start.substitute({OWNER: var(PID) // sharing}), low + expr.constant, high + expr.constant
+        converter = AffineConverter(env, self.tree.bindings, space)
+        owner = {OWNER: var(PID) // sharing}
+
+        def span(index: Any) -> tuple[Affine, int, int] | None:
+            expr = converter.try_convert(index)
+            if expr is None:
+                return None
+            start, low, high = affine(0), 0, 0
+            for term in expr.terms:
+                alone = term.expr
+                if set(alone.variables()) <= fixed:
+                    start = start + alone
+                    continue
+                base, lo, hi = _spread(term, fixed, space)
+                start, low, high = start + base, low + lo, high + hi
+            return start.substitute(owner), low + expr.constant, high + expr.constant
+
+        return [span(index) for index in access.indices]
 
 
 def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]:

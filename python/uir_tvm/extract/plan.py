@@ -147,7 +147,9 @@ class Planner:
         return ItemCollector(self.memory, converter).collect(self.leaf)
 
     def _mark(self, names: set[str]) -> None:
-        self.loops = [attrs.evolve(lp, serial=lp.serial or lp.name in names) for lp in self.loops]
+        new = {lp.name for lp in self.loops if not lp.serial} & names
+        if new:
+            self.loops = [attrs.evolve(lp, serial=lp.serial or lp.name in new) for lp in self.loops]
 
     def _substituted(self, name: str, value: Affine) -> dict[Any, Affine]:
         return {v: e.substitute({name: value}) for v, e in self.env.items()}

@@ -22,6 +22,7 @@ from .held_fields import Immutable, held, hold
 _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
 _add = tvm_ffi.get_global_func("uir.affine.add")
+_subtract = tvm_ffi.get_global_func("uir.affine.subtract")
 _scale = tvm_ffi.get_global_func("uir.affine.scale")
 _multiply = tvm_ffi.get_global_func("uir.affine.multiply")
 _floordiv = tvm_ffi.get_global_func("uir.affine.floordiv")
@@ -97,10 +98,10 @@ class Affine(Immutable):
     __radd__ = __add__
 
     def __sub__(self, other: AffineLike) -> Affine:
-        return _add(self, _scale(affine(other), -1))
+        return _subtract(self, affine(other))
 
     def __rsub__(self, other: AffineLike) -> Affine:
-        return _add(affine(other), _scale(self, -1))
+        return _subtract(affine(other), self)
 
     def __neg__(self) -> Affine:
         return _scale(self, -1)
@@ -113,7 +114,9 @@ class Affine(Immutable):
         IGraphError
             Two quotients or remainders are multiplied.
         """
-        return _multiply(self, factor) if isinstance(factor, Affine) else _scale(self, _int64(factor))
+        if type(factor) is not int and isinstance(factor, Affine):
+            return _multiply(self, factor)
+        return _scale(self, _int64(factor))
 
     __rmul__ = __mul__
 

@@ -186,7 +186,7 @@ class ISlice(_Node):
 
 def _stride(value: AffineLike) -> tuple[int, Affine | None]:
     """A stride as the fields of a slice have it: a number, and an expression where it is none."""
-    if not isinstance(value, Affine):
+    if type(value) is int or not isinstance(value, Affine):
         return value, None
     return (value.constant, None) if value.is_constant else (OPEN_STRIDE, value)
 
@@ -374,7 +374,8 @@ class IGraph(_Node):
 def walk_body(body: Sequence[Any], loops: tuple[Loop, ...] = ()) -> Iterator[tuple[IOp, tuple[Loop, ...]]]:
     """Every iOp of a loop tree in program order, with its enclosing loops."""
     for node in body:
-        if isinstance(node, Loop):
+        # Python asks long whether an object is of a class that is not its own
+        if type(node) is not IOp and isinstance(node, Loop):
             yield from walk_body(node.body, (*loops, node))
         else:
             yield node, loops

@@ -25,6 +25,7 @@ USUAL = 2048
 _make = tvm_ffi.get_global_func("uir.space.make")
 _bind = tvm_ffi.get_global_func("uir.space.bind")
 _range = tvm_ffi.get_global_func("uir.space.range")
+_range_of_difference = tvm_ffi.get_global_func("uir.space.range_of_difference")
 _congruence = tvm_ffi.get_global_func("uir.space.congruence")
 _magnitude = tvm_ffi.get_global_func("uir.space.magnitude")
 _floordiv = tvm_ffi.get_global_func("uir.space.floordiv")
@@ -148,6 +149,11 @@ class Space:
 
     # -- decisions --------------------------------------------------------------------------------
 
+    def _difference(self, a: AffineLike, b: AffineLike) -> tuple[int, int]:
+        """Least and greatest value of ``a - b``."""
+        found = _range_of_difference(self._native, affine(a), affine(b))
+        return found.first, found.second
+
     def sign(self, value: Affine) -> int | None:
         """1 when the expression is always positive, -1 when never, None when it varies."""
         low, high = self.range(value)
@@ -155,17 +161,17 @@ class Space:
 
     def at_most(self, a: AffineLike, b: AffineLike) -> bool | None:
         """Whether ``a <= b``: always, never, or (None) not known to be either."""
-        low, high = self.range(self.fold(affine(a) - b))
+        low, high = self._difference(a, b)
         return True if high <= 0 else False if low > 0 else None
 
     def least(self, a: AffineLike, b: AffineLike) -> Affine | None:
         """``min(a, b)`` where one of them always is; else None."""
-        low, high = self.range(self.fold(affine(a) - b))
+        low, high = self._difference(a, b)
         return affine(a) if high <= 0 else affine(b) if low >= 0 else None
 
     def greatest(self, a: AffineLike, b: AffineLike) -> Affine | None:
         """``max(a, b)`` where one of them always is; else None."""
-        low, high = self.range(self.fold(affine(a) - b))
+        low, high = self._difference(a, b)
         return affine(a) if low >= 0 else affine(b) if high <= 0 else None
 
     # -- simpler expressions ----------------------------------------------------------------------

@@ -49,6 +49,12 @@ class BlockInfo:
     #: Arithmetic nodes in its body.
     flops: int
 
+    def of(self, rv: Any, extents: tuple[int, ...]) -> BlockInfo:
+        """The same of a block of a schedule."""
+        return BlockInfo(
+            self.name, rv, self.stmt, extents, self.kinds, self.reads, self.writes, self.calls, self.flops
+        )
+
     @property
     def spatial(self) -> tuple[int, ...]:
         """Extents of the spatial iteration variables."""
@@ -121,11 +127,11 @@ def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
 def block_info(sch: Schedule, rv: Any) -> BlockInfo:
     """Facts about one block; extents that sizes decide are those of the representative sizes."""
     stmt = _get(sch, rv)
-    facts = attrs.evolve(_facts(stmt), rv=rv)
-    if -1 not in facts.extents:
-        return facts
-    func = prim_func(sch)
-    return attrs.evolve(facts, extents=tuple(extent_of(iv.dom.extent, func) for iv in stmt.iter_vars))
+    facts, extents = _facts(stmt), None
+    if -1 in facts.extents:
+        func = prim_func(sch)
+        extents = tuple(extent_of(iv.dom.extent, func) for iv in stmt.iter_vars)
+    return facts.of(rv, extents or facts.extents)
 
 
 # Recipes ask for all blocks again after every instruction, and few of them have changed; none does in place.

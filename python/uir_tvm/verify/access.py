@@ -145,7 +145,7 @@ class Step:
         """The valid box of a slice."""
 
         def make() -> Region:
-            return region_of(piece, self.extents, every, self.launch, tiles)
+            return region_of(piece, self.extents, every, self.launch, tiles, self.domain.space)
 
         key = ("region", piece.__chandle__(), id(self.domain), every, tiles is None)
         return self.seen.find(key, (piece, self.domain), make)

@@ -23,4 +23,4 @@ def in_first_group(regions: list[Region], num_units: int) -> list[Region] | None
             return None
     if len(shifts) > 1 or None in shifts:
         return None
-    return [attrs.evolve(r, extents={**r.extents, PID: num_units}) for r in regions]
+    return [attrs.evolve(r, extents={**r.extents, PID: num_units}, known=None) for r in regions]

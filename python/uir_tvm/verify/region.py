@@ -55,11 +55,10 @@ class Axis:
 
     def narrowed(self, other: Axis) -> Axis:
         """Only the positions that ``other`` has too."""
-        return attrs.evolve(
-            self,
-            lower=tuple(dict.fromkeys(self.lower + other.lower)),
-            upper=tuple(dict.fromkeys(self.upper + other.upper)),
-        )
+        lower, upper = self.lower + other.lower, self.upper + other.upper
+        if lower or upper:
+            lower, upper = tuple(dict.fromkeys(lower)), tuple(dict.fromkeys(upper))
+        return Axis(self.extent, self.stride, lower, upper, self.dim, self.pitch)
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -76,6 +75,8 @@ class Region:
         The sizes on which offset, bounds and the number of units may depend.
     dims : tuple of Affine
         The dimensions of a pointer with strides of sizes (`igraph.coordinates.joined_dims`); else none.
+    known : Space or None
+        What is known of ``extents`` and the sizes, where regions of one domain share it.
     """
 
     offset: Affine
@@ -85,6 +86,7 @@ class Region:
     every: int = 1
     launch: SizedLaunch = STATIC
     dims: tuple[Affine, ...] = ()
+    known: Space | None = attrs.field(default=None, repr=False)
 
     @cached_property
     def coordinates(self) -> tuple[Affine, ...] | None:
@@ -154,7 +156,7 @@ class Region:
     @cached_property
     def space(self) -> Space:
         """What is known of pid, the loops and the sizes."""
-        return Space({**self.extents, **{str(size.name): size for size in self.launch.sizes}})
+        return self.known or Space({**self.extents, **{str(size.name): size for size in self.launch.sizes}})
 
     def range(self, value: Affine) -> tuple[int, int]:
         """The least and the greatest value of an expression over the domain, or beyond."""
@@ -247,6 +249,7 @@ def region_of(
     every: int = 1,
     launch: SizedLaunch = STATIC,
     tiles: Affine | None = None,
+    known: Space | None = None,
 ) -> Region:
     """The valid box of a slice as a region; where ``tiles`` is given, empty where it is not positive."""
 
@@ -263,6 +266,7 @@ def region_of(
         every,
         launch,
         dims if len(dims) > 1 else (),
+        known,
     )
 
 

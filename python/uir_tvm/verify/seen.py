@@ -16,6 +16,7 @@ import attrs
 from ..igraph.affine import Affine
 from ..igraph.dealt import left
 from ..igraph.nodes import IGraph, Loop
+from ..igraph.space import Space
 from .sized_launch import PID, SizedLaunch
 
 T = TypeVar("T")
@@ -25,11 +26,13 @@ T = TypeVar("T")
 class Standing:
     """Where an iOp stands: pid and the loops around it, outermost first, and how many values each has.
 
-    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`).
+    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`); ``space`` is
+    what is known of pid, the loops and the sizes.
     """
 
     extents: dict[str, int]
     tiles: Affine | None
+    space: Space
 
 
 class Seen:
@@ -69,7 +72,8 @@ class Seen:
         extents = {PID: self.units, **{str(loop.var): int(loop.extent) for loop in loops}}
         tiles = None if self.groups is None else left(self.groups, self.units, loops)
         key = ("domain", tuple(extents.items()), str(tiles))
-        return self.find(key, None, lambda: Standing(extents, tiles))
+        sizes = {str(size.name): size for size in self.launch.sizes}
+        return self.find(key, None, lambda: Standing(extents, tiles, Space({**extents, **sizes})))
 
 
 _last = threading.local()
