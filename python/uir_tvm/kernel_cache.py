@@ -13,6 +13,7 @@ import functools
 import hashlib
 import json
 import logging
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -40,6 +41,8 @@ MOST_IN_MEMORY = 512
 #: Writes after which the folder's size is looked at again.
 WRITES = 64
 SUFFIX = ".kernel.json"
+#: Of the files that say what the package makes.
+SUFFIXES = (".py", ".so", ".json", ".toml", ".h", ".cu")
 #: Packages whose code the digest of the package's files is of, and Python's own.
 OURS = frozenset({"uir_tvm", "builtins", "operator", "numpy", "functools"})
 #: Options that say nothing of what the stages make of a kernel.
@@ -232,5 +235,5 @@ def _files() -> Iterator[pathlib.Path]:
     # recipes may lie beside the package, behind a link
     folders = (pathlib.Path(__file__).parent, *map(pathlib.Path, schedules.__path__))
     for folder in folders:
-        for suffix in ("*.py", "*.so", "*.json", "*.toml", "*.h", "*.cu"):
-            yield from sorted(folder.rglob(suffix))
+        for at, _, names in sorted(os.walk(folder)):
+            yield from (pathlib.Path(at, name) for name in sorted(names) if name.endswith(SUFFIXES))

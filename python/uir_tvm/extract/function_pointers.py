@@ -306,7 +306,7 @@ class FunctionPointers:
     def _spans(
         self, access: _LeafAccess, common: set[TreeLoop], sharing: int
     ) -> list[tuple[Affine, int, int] | None]:
-        """(start, low, high) of each index, which runs over ``start + [low, high]``; None: it is not affine."""
+        """(start, low, high) of each index: it runs over ``start + [low, high]``; None: not affine."""
         env, extents = self.environment(access.loops)
         fixed = {self.loop_name(loop) for loop in common} | {PID}
         if sharing > 1:

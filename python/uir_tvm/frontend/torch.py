@@ -37,6 +37,7 @@ from ..one_at_a_time import one_at_a_time
 from ..sizes.open_symbols import LEAST, LEAST_OF_MANY
 from ..sizes.size_space import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
+from ..tensor_view import view_of
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from .torch_choices import check_choices
@@ -481,5 +482,5 @@ class _CopyConstants(relax.PyExprMutator):
             return op
         key = int(op.value.__chandle__())
         if key not in self._copies:
-            self._copies[key] = relax.const(tvm.runtime.tensor(op.value.numpy()), str(op.ty.dtype))
+            self._copies[key] = relax.const(tvm.runtime.tensor(view_of(op.value)), str(op.ty.dtype))
         return self._copies[key]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -239,14 +240,24 @@ class GraphFacts:
         return out
 
 
+#: Graphs of which a thread keeps facts: those that the passes made of one kernel, or most of them.
+MOST_GRAPHS = 16
+
 _last = threading.local()
 
 
 def facts_of(graph: IGraph) -> GraphFacts:
-    """The graph's steps and accesses; this thread's last graph keeps them for who asks next."""
-    if getattr(_last, "facts", None) is None or _last.facts.graph is not graph:
-        _last.facts = GraphFacts(graph)
-    facts: GraphFacts = _last.facts
+    """The graph's steps and accesses; this thread's last graphs keep them for who asks next."""
+    if not hasattr(_last, "facts"):
+        _last.facts = OrderedDict()
+    kept: OrderedDict[int, GraphFacts] = _last.facts
+    key = graph.__chandle__()
+    if key in kept:
+        kept.move_to_end(key)
+        return kept[key]
+    facts = kept[key] = GraphFacts(graph)
+    if len(kept) > MOST_GRAPHS:
+        kept.popitem(last=False)
     return facts
 
 
