@@ -298,6 +298,9 @@ def _made(
     except NoRecipeError as error:
         record = _refused(_record(func, label), scheduling, error, context, start)
     record.attempts = tuple(driver.attempts)
+    if record.candidate is not None:
+        # records are kept for long, and what candidates began from is needed no more
+        record.candidate = attrs.evolve(record.candidate, beginning=None)
     return record
 
 

@@ -10,12 +10,12 @@ an *earlier* iteration.  Registers belong to one unit, so no other unit takes pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import attrs
 
 from ..igraph.nodes import Loop
+from ..igraph.once import once
 from ..verify.access import Access, GraphFacts, Step
 from ..verify.region import Axis
 from .slices import covers, may_meet, place, whole_pointer
@@ -54,7 +54,7 @@ class Flow:
         self._targets: dict[int, Access] = {}
         self._walk(facts.graph.body, {}, 0)
 
-    @cached_property
+    @once
     def uses(self) -> dict[int, list[Use]]:
         """The reads that may see what the iOp at a position wrote to its target, in program order."""
         out: dict[int, list[Use]] = {}

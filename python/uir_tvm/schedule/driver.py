@@ -42,8 +42,17 @@ RECIPE = "uir.recipe"
 SCHEDULING, PRINTING = "tir", "source"
 
 
+def begun(func: tirx.PrimFunc) -> Schedule:
+    """A schedule of a function in which nothing is done yet; a copy takes a hundredth of the time."""
+    return Schedule(func, debug_mask="none", error_render_level="fast")
+
+
 def run_recipe(
-    recipe: Recipe, func: tirx.PrimFunc, hw: HardwareModel, decisions: Decisions = OWN
+    recipe: Recipe,
+    func: tirx.PrimFunc,
+    hw: HardwareModel,
+    decisions: Decisions = OWN,
+    beginning: Schedule | None = None,
 ) -> Schedule | None:
     """The schedule that a recipe makes of a function; None where the function is not of its kind.
 
@@ -51,13 +60,15 @@ def run_recipe(
     ----------
     func : PrimFunc
         As `begin` gives it.
+    beginning : Schedule, optional
+        What `begun` gives of the function; it is left as it is.
 
     Raises
     ------
     ScheduleError, tvm.s_tir.schedule.ScheduleError
         The recipe does not fit.
     """
-    sch = Schedule(func, debug_mask="none", error_render_level="fast")
+    sch = begun(func) if beginning is None else beginning.copy()
     if not recipe.matches(sch):
         return None
     with given_up_when_refused():
@@ -95,6 +106,8 @@ class Candidate:
         By how much tiles are smaller than the hardware prefers.
     own_sizes : bool
         Whether sizes that are the recipe's own are smaller too: with larger ones the kernel would not be.
+    beginning : Schedule, optional
+        As for `run_recipe`.
     """
 
     recipe: Recipe
@@ -103,6 +116,7 @@ class Candidate:
     hardware: HardwareModel = attrs.field(repr=False)
     shrink: int = 1
     own_sizes: bool = False
+    beginning: Schedule | None = attrs.field(default=None, repr=False)
 
     def make(self) -> tirx.PrimFunc:
         """The scheduled function, with the attribute ``uir.recipe``.
@@ -113,7 +127,8 @@ class Candidate:
             The recipe does not fit.
         """
         hw = with_tiles(self.hardware, self.shrink, self.own_sizes)
-        sch = run_recipe(self.recipe, self.func, hw, Answered(self.form) if self.form else OWN)
+        answers = Answered(self.form) if self.form else OWN
+        sch = run_recipe(self.recipe, self.func, hw, answers, self.beginning)
         if sch is None:
             raise ScheduleError("The function is not of this kind.", need=self.recipe.reason)
         return sch.mod["main"].with_attr(RECIPE, self.recipe.hero)
@@ -176,7 +191,8 @@ class Driver(Generic[B]):
     ) -> None:
         check_schedulable(func)
         self.func, self.hardware, self.build = begin(func, hardware), hardware, build
-        kind = Schedule(self.func, debug_mask="none", error_render_level="fast")
+        self._beginning = begun(self.func)
+        kind = self._beginning.copy()
         tried = importlib.import_module(HOME).RECIPES if recipes is None else recipes
         self.recipes = tuple(recipe for recipe in tried if recipe.matches(kind))
         self.attempts: list[Attempt] = []
@@ -195,7 +211,8 @@ class Driver(Generic[B]):
             if recipe.last_resort and printed:
                 continue
             for form in recipe.forms:
-                built = self._largest(Candidate(recipe, form, self.func, self.hardware))
+                given = Candidate(recipe, form, self.func, self.hardware, beginning=self._beginning)
+                built = self._largest(given)
                 if built.refusal is None or built.refusal.is_fault:
                     return built
                 if built.refusal.stage != SCHEDULING:

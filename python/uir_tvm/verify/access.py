@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, Literal
 
 import attrs
@@ -16,6 +15,7 @@ from ..igraph.affine import Affine
 from ..igraph.iops import IOpSpec, problems, spec_of
 from ..igraph.iops_reads import Read
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
+from ..igraph.once import once
 from ..igraph.space import Size
 from . import isl
 from .region import Region, region_of
@@ -62,7 +62,7 @@ class Access:
         """pid and the loop variables, outermost first."""
         return list(self.region.extents)
 
-    @cached_property
+    @once
     def relation(self) -> islpy.Map:
         """``{ [pid, loop variables...] -> [address] }`` in this thread's isl context."""
         return isl.relation(self.region, self.variables)
@@ -91,7 +91,7 @@ class Step:
         """The sizes of the graph."""
         return self.seen.launch
 
-    @cached_property
+    @once
     def memo(self) -> dict[str, Any]:
         """What rules found out about the iOp in this domain, by whatever names they agree on."""
         return self.seen.find(("iop", self.iop.__chandle__(), id(self.domain)), (self.iop, self.domain), dict)
@@ -101,12 +101,12 @@ class Step:
         """What is known of pid, the loops around it and the sizes."""
         return {**self.extents, **{str(size.name): size for size in self.launch.sizes}}
 
-    @cached_property
+    @once
     def spec(self) -> IOpSpec:
         """Its row of the table of iOps."""
         return spec_of(self.iop)
 
-    @cached_property
+    @once
     def is_group(self) -> bool:
         """Whether units join in it."""
         return self.iop.attrs.get("scope") == "group"
@@ -121,12 +121,12 @@ class Step:
         kind, number = operand[:6], operand[6:]
         return self.spec.reads(self.iop)[int(number)] if kind == "source" else None
 
-    @cached_property
+    @once
     def problems(self) -> list[tuple[str, str]]:
         """What breaks the iOp table's rules: (rule, sentence) each."""
         return self.seen.find(("problems", self.iop.__chandle__()), self.iop, lambda: problems(self.iop))
 
-    @cached_property
+    @once
     def operands(self) -> tuple[tuple[str, ISlice, Region], ...]:
         """(operand, slice, its whole valid box) of every slice that the iOp names."""
         return tuple(self._operands())
@@ -151,7 +151,7 @@ class Step:
         key = ("region", piece.__chandle__(), id(self.domain), every, tiles is None)
         return self.seen.find(key, (piece, self.domain), make)
 
-    @cached_property
+    @once
     def accesses(self) -> tuple[Access, ...]:
         """What it reads, then what it writes; a group form does both before and after its barrier."""
         if not self.spec.touches:
@@ -218,7 +218,7 @@ class GraphFacts:
         #: What one rule found out and another asks too, by whatever names the two agree on.
         self.memo: dict[Any, Any] = {}
 
-    @cached_property
+    @once
     def steps(self) -> list[Step]:
         """Every iOp in program order."""
         return [
@@ -226,12 +226,12 @@ class GraphFacts:
             for position, (iop, loops) in enumerate(self.graph.walk())
         ]
 
-    @cached_property
+    @once
     def accesses(self) -> list[Access]:
         """Every read and write in program order."""
         return [a for step in self.steps for a in step.accesses]
 
-    @cached_property
+    @once
     def by_pointer(self) -> dict[str, list[Access]]:
         """The accesses of every pointer, in program order."""
         out: dict[str, list[Access]] = {str(p.name): [] for p in self.graph.pointers}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.coordinates import coordinates_of, joined_dims, step_along
 from ..igraph.dealt import says_so
 from ..igraph.nodes import ISlice
+from ..igraph.once import once
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
 from .digits import Digits
@@ -88,7 +88,7 @@ class Region:
     dims: tuple[Affine, ...] = ()
     known: Space | None = attrs.field(default=None, repr=False)
 
-    @cached_property
+    @once
     def coordinates(self) -> tuple[Affine, ...] | None:
         """Where row and column 0 are, an index for each of ``dims``; None where that is not known.
 
@@ -138,7 +138,7 @@ class Region:
         for row, col in product(ends(self.rows), ends(self.cols)):
             yield self.offset + row + col
 
-    @cached_property
+    @once
     def key(self) -> tuple[object, ...]:
         """Equal for two regions exactly when they touch the same elements by the same formula."""
 
@@ -148,12 +148,12 @@ class Region:
         used = tuple((v, self.extents[v]) for v in self.used)
         return (str(self.offset), axis(self.rows), axis(self.cols), used, self.every, self.extents[PID])
 
-    @cached_property
+    @once
     def memo(self) -> dict[str, Any]:
         """What rules found out about it, by whatever names they agree on."""
         return {}
 
-    @cached_property
+    @once
     def space(self) -> Space:
         """What is known of pid, the loops and the sizes."""
         return self.known or Space({**self.extents, **{str(size.name): size for size in self.launch.sizes}})
@@ -164,7 +164,7 @@ class Region:
             return self.space.range(value)
         return range_at_launch(value, self.space, self.launch)
 
-    @cached_property
+    @once
     def digits(self) -> Digits:
         """The digits that quotients and remainders in the region's expressions cut its variables into."""
         return Digits.of([*(self.coordinates or ()), *self.bounds], self.extents, self.space)
@@ -188,7 +188,7 @@ class Region:
         """The lower and upper bounds of both axes."""
         return (*self.rows.lower, *self.rows.upper, *self.cols.lower, *self.cols.upper)
 
-    @cached_property
+    @once
     def used(self) -> list[str]:
         """The variables that the region depends on, in the order of ``extents``."""
         seen = {v for e in (self.offset, *self.bounds) for v in e.variables()}

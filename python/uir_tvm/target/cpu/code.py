@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import tvm
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
@@ -21,6 +22,12 @@ CELL = "cell"
 def _all_of(lanes: int) -> Expr:
     """The index of all elements of a cell."""
     return index(0) if lanes == 1 else tirx.Ramp(index(0), index(1), lanes)
+
+
+@functools.cache
+def _cell_type(dtype: str, lanes: int) -> tvm.ir.Type:
+    """The type of a small buffer."""
+    return tirx.decl_buffer((lanes,), dtype, layout=None).ty
 
 
 def _whole(cell: tirx.Buffer) -> Expr:
@@ -71,7 +78,7 @@ class Code:
     def cell(self, dtype: str, lanes: int = 1) -> tirx.Buffer:
         """A small buffer for one scalar or vector; ``bool`` is held as 0 or 1."""
         name = f"{CELL}_mask" if dtype == "bool" else CELL
-        buffer = tirx.decl_buffer((lanes,), "int8" if dtype == "bool" else dtype, name=name, layout=None)
+        buffer = tvm.ir.Var(name, _cell_type("int8" if dtype == "bool" else dtype, lanes))
         self.add(tirx.AllocBuffer(buffer))
         return buffer
 

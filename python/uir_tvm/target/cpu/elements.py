@@ -8,6 +8,7 @@ that type does not reach every statement.  A bool that is held for later use is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -43,14 +44,21 @@ class Element:
     round: Callable[[Expr], Expr]
 
 
+@functools.cache
+def _parts(dtype: Any) -> tuple[str, int]:
+    """TIR name of the element type of a type, and its lanes: TVM makes new objects to say it."""
+    lanes = int(dtype.lanes)
+    return str(dtype.with_lanes(1)) if lanes > 1 else str(dtype), lanes
+
+
 def lanes_of(x: Expr) -> int:
     """Number of lanes; 1 for a scalar."""
-    return int(x.ty.dtype.lanes)
+    return _parts(x.ty.dtype)[1]
 
 
 def type_of(x: Expr) -> str:
     """TIR name of the element type."""
-    return str(x.ty.dtype.with_lanes(1)) if lanes_of(x) > 1 else str(x.ty.dtype)
+    return _parts(x.ty.dtype)[0]
 
 
 def vector_type(dtype: str, lanes: int) -> str:
