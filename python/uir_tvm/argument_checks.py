@@ -4,19 +4,24 @@
 TVM's `MakePackedAPI` asserts some ten things of every argument, each with a message of its own: of a small
 kernel most of the code, and of the time that LLVM takes for it.  They tell a caller of `tvm.compile` what is
 wrong.  A program gives its kernels what it planned for them; there it is enough that a call which does not
-fit ends with an error.
+fit ends with an error.  One call of the native library asks (`expected_arguments`); where lengths are
+expressions of sizes the function asks for these itself, and of what numbers cannot say it asks everything, in
+a few assertions.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.ir import StringImm
+from tvm.ir import PrimType, StringImm
+from tvm.tirx.analysis import undefined_vars
+
+from .expected_arguments import check_of, expected_of, has_expressions
 
 _PROGRAM: contextvars.ContextVar[bool] = contextvars.ContextVar("uir_called_by_a_program", default=False)
 
@@ -34,6 +39,12 @@ MOST = 16
 PACKED = 1
 #: Parts of TVM's messages that say which function was called.
 CALLED = 3
+#: What a function begins with.
+BEGINNING = (tirx.Bind, tirx.AssertStmt)
+#: How TVM's messages begin about a length that is no size.
+OF_A_LENGTH = "Invalid "
+#: Attribute of a function: what it expects, before `MakePackedAPI` took its parameters away.
+EXPECTED = "uir.expected_arguments"
 
 
 @contextlib.contextmanager
@@ -51,6 +62,20 @@ def is_called_by_a_program() -> bool:
     return _PROGRAM.get()
 
 
+def expecting(mod: tvm.IRModule) -> tvm.IRModule:
+    """A module before `MakePackedAPI`, whose functions say what they expect if a program calls it."""
+    if not is_called_by_a_program():
+        return mod
+    return tvm.IRModule({name: _expecting(func) for name, func in mod.functions.items()}, attrs=mod.attrs)
+
+
+def _expecting(func: Any) -> Any:
+    if not isinstance(func, tirx.PrimFunc) or "target" not in (func.attrs or {}):
+        return func
+    expected = expected_of(func, int(func.attrs["target"].get_target_device_type()))
+    return func if expected is None else func.with_attr(EXPECTED, expected)
+
+
 def checked(mod: tvm.IRModule) -> tvm.IRModule:
     """A module behind `MakePackedAPI`, with the checks of arguments together if a program calls it."""
     if not is_called_by_a_program():
@@ -59,11 +84,18 @@ def checked(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _function(func: Any) -> Any:
+    if not isinstance(func, tirx.PrimFunc):
+        return func
+    attrs = func.attrs or {}
+    expected = [int(word) for word in attrs[EXPECTED]] if EXPECTED in attrs else None
+    if expected is not None:
+        func = func.without_attr(EXPECTED)
     # others, which a function calls itself or a device runs, begin with what they do
-    if not isinstance(func, tirx.PrimFunc) or (func.attrs or {}).get("calling_conv") != PACKED:
+    if attrs.get("calling_conv") != PACKED:
         return func
     try:
-        return func.with_body(_together(func.body))
+        body = _together(func.body) if expected is None else _asked(func, expected)
+        return func.with_body(body)
     except _OtherExpressionError:
         return func
 
@@ -73,9 +105,18 @@ class _OtherExpressionError(Exception):
 
 
 class _Prologue:
-    """What a function binds and asserts before it computes, by how far it reads."""
+    """What a function binds and asserts before it computes, by how far it reads.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    kept : callable
+        Which of the assertions it keeps.
+    """
+
+    def __init__(self, kept: Callable[[tirx.AssertStmt], bool] = lambda _: True) -> None:
+        self.kept = kept
+        #: Of an assertion that it takes.
+        self.called: list[StringImm] = []
         self.far: dict[Any, int] = {}
         self.bound: list[list[tirx.Stmt]] = [[] for _ in WRONG]
         self.asserted: list[list[tuple[Any, tirx.AssertStmt]]] = [[] for _ in WRONG]
@@ -87,17 +128,16 @@ class _Prologue:
             far = self.reach(step.value)
             self.far[step.var] = far
             self.bound[far].append(step)
-        elif isinstance(step, tirx.AssertStmt):
-            self.asserted[self.reach(step.condition)].append((step.condition, step))
-        elif isinstance(step, tirx.IfThenElse) and step.else_case is None:
-            asserted = step.then_case
-            if not isinstance(asserted, tirx.AssertStmt):
-                return False
-            far = max(self.reach(step.condition), self.reach(asserted.condition))
-            true = tirx.const(True, "bool")
-            self.asserted[far].append((tirx.if_then_else(step.condition, asserted.condition, true), asserted))
-        else:
+            return True
+        alone = step.then_case if isinstance(step, tirx.IfThenElse) and step.else_case is None else step
+        if not isinstance(alone, tirx.AssertStmt):
             return False
+        self.called = self.called or list(alone.message_parts)[-CALLED:]
+        if self.kept(alone):
+            condition, true = alone.condition, tirx.const(True, "bool")
+            if alone is not step:
+                condition = tirx.if_then_else(step.condition, condition, true)
+            self.asserted[self.reach(condition)].append((condition, alone))
         return True
 
     def reach(self, node: Any) -> int:
@@ -125,28 +165,62 @@ class _Prologue:
 
     def steps(self) -> Iterator[tirx.Stmt]:
         """The same, with one assertion of all that is equally far."""
-        called = None
         for bound, asserted, (kind, text) in zip(self.bound, self.asserted, WRONG, strict=True):
             yield from bound
-            if not asserted:
-                continue
-            called = called or list(asserted[0][1].message_parts)[-CALLED:]
             for first in range(0, len(asserted), MOST):
                 (condition, only), *others = asserted[first : first + MOST]
                 for each, _ in others:
                     condition = tirx.And(condition, each)
                 alone = condition.same_as(only.condition)
-                told = tirx.AssertStmt(condition, StringImm(kind), [StringImm(text), *called])
+                told = tirx.AssertStmt(condition, StringImm(kind), [StringImm(text), *self.called])
                 yield only if alone else told
 
 
 def _together(body: tirx.Stmt) -> tirx.Stmt:
     """Before: binds and assertions one by one, attributes among them.  After: all of them first, together."""
     prologue = _Prologue()
-    rest = _rest(body, prologue)
+    rest = _within(prologue, _rest(body, prologue))
+    return _sequence([*prologue.steps(), *rest])
+
+
+def _asked(func: tirx.PrimFunc, expected: list[int]) -> tirx.Stmt:
+    """Before: as above.  After: one call asks; what is bound, and asserted of lengths, follows it."""
+    prologue = _Prologue(_of_an_expression if has_expressions(expected) else lambda _: False)
+    rest = _within(prologue, _rest(func.body, prologue))
+    if not prologue.called:
+        raise _OtherExpressionError("nothing is asked")
+    called = "".join(str(part.value) for part in prologue.called)
+    _, given, count, _ = func.params
+    check, text = check_of(expected, called, f"uir_check.{func.attrs['global_symbol']}", given, count)
+    body = _sequence([check, *_used([*prologue.steps(), *rest])])
+    return tirx.AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", text, body)
+
+
+def _of_an_expression(asserted: tirx.AssertStmt) -> bool:
+    """Whether sizes decide what a length is compared with."""
+    if str(asserted.message_parts[0].value) != OF_A_LENGTH:
+        return False
+    return any(isinstance(each.ty, PrimType) for each in undefined_vars(asserted, []))
+
+
+def _used(steps: list[tirx.Stmt]) -> list[tirx.Stmt]:
+    """Without what is bound at the beginning and read by nothing."""
+    first = next((at for at, step in enumerate(steps) if not isinstance(step, BEGINNING)), len(steps))
+    read = set(undefined_vars(_sequence(steps[first:]), []))
+    kept = steps[first:]
+    for step in reversed(steps[:first]):
+        if isinstance(step, tirx.Bind) and step.var not in read:
+            continue
+        read.update(undefined_vars(step, []))
+        kept.insert(0, step)
+    return kept
+
+
+def _within(prologue: _Prologue, rest: list[tirx.Stmt]) -> list[tirx.Stmt]:
+    """What comes behind the prologue, within the attributes of its beginning."""
     for around in reversed(prologue.around):
         rest = [tirx.AttrStmt(around.node, around.attr_key, around.value, _sequence(rest))]
-    return _sequence([*prologue.steps(), *rest])
+    return rest
 
 
 def _rest(body: tirx.Stmt, prologue: _Prologue) -> list[tirx.Stmt]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tvm
 from tvm import s_tir, tirx
 
-from ..argument_checks import checked
+from ..argument_checks import checked, expecting
 from .host_side import ENTRY
 
 #: Attribute of a function that these passes are for.
@@ -59,6 +59,7 @@ def finishing(stock: tvm.transform.Pass) -> tvm.transform.Pass:
 
     @tvm.transform.module_pass(opt_level=0, name="uir.FinishFunctions")
     def finish(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        mod = expecting(mod)
         flat = {gvar: func.without_attr(FLAT) for gvar, func in mod.functions.items() if _is_flat(func)}
         if not flat:
             return checked(stock(mod))

@@ -21,7 +21,7 @@ _METADATA = f"""!0 = !{{i32 1}}
 ONCE = "uir_once"
 _ONCE_TEXT = f"""
 define linkonce_odr void @{ONCE}() alwaysinline {{
-  call void asm sideeffect "", ""() noduplicate
+  call void asm sideeffect "", ""() noduplicate memory(inaccessiblemem: readwrite)
   ret void
 }}
 """
