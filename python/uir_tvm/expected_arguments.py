@@ -7,14 +7,17 @@ its address in a variable that TVM fills when it loads code, as it does for func
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tvm
 from tvm import tirx
 from tvm.ir import PointerType, StringImm
 
-#: What an argument is.
-TENSOR, INTEGER, NUMBER, POINTER = range(4)
+#: What an argument is; a fixed tensor has no length that a call decides.
+TENSOR, FIXED, INTEGER, NUMBER, POINTER = range(5)
+#: The step of an axis along which there is one element.
+ANY_STEP = -1
 #: Sizes that a function leaves to its calls, at most.
 MOST_SIZES = 32
 #: A length that is an expression of sizes: the function itself asks for it.
@@ -69,7 +72,16 @@ def _tensor(param: Any, device: int, sizes: dict[Any, int]) -> list[int] | None:
     if len(param.strides) or dtype.bits < PARTS_OF_BYTES or not _is_zero(offset):
         return None
     rank_and_type = len(param.shape) | dtype.type_code << 32 | dtype.bits << 40 | dtype.lanes << 48
-    return [TENSOR, device, rank_and_type, *(_length(each, sizes) for each in param.shape)]
+    shape = [_length(each, sizes) for each in param.shape]
+    if min(shape, default=0) < 0:
+        return [TENSOR, device, rank_and_type, *shape]
+    return [FIXED, device, rank_and_type, *shape, *_steps(shape)]
+
+
+def _steps(shape: list[int]) -> list[int]:
+    """By how many elements neighbours along each axis lie apart."""
+    apart = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return [ANY_STEP if length == 1 else step for length, step in zip(shape, apart, strict=True)]
 
 
 def _is_zero(offset: Any) -> bool:

@@ -12,8 +12,9 @@
 namespace uir::runtime {
 namespace {
 
-/*! What an argument is. The number of a tensor is followed by its device, rank and type, and its shape. */
-enum Kind : int64_t { kTensor, kInteger, kNumber, kPointer };
+/*! What an argument is. The number of a tensor is followed by its device, rank and type, and its shape; of a fixed one
+ *  the steps of its axes follow. */
+enum Kind : int64_t { kTensor, kFixed, kInteger, kNumber, kPointer };
 /*! Sizes that a kernel leaves to its calls, at most. */
 constexpr int kSizes = 32;
 /*! A length that is an expression of sizes: the kernel itself asks for it. */
@@ -77,6 +78,18 @@ bool HasShape(const DLTensor& tensor, const int64_t* expected, int64_t* sizes) {
   return true;
 }
 
+/*! The same where no size is open. A step below zero is of an axis along which there is one element: it may be any. */
+bool HasFixedShape(const DLTensor& tensor, const int64_t* expected) {
+  const int32_t rank = tensor.ndim;
+  int64_t other = 0;
+  for (int32_t d = 0; d < rank; ++d) other |= tensor.shape[d] ^ expected[d];
+  if (const int64_t* strides = tensor.strides) {
+    const int64_t* steps = expected + rank;
+    for (int32_t d = 0; d < rank; ++d) other |= (strides[d] ^ steps[d]) & ~(steps[d] >> 63);
+  }
+  return other == 0;
+}
+
 /*! Such a tensor need have no data. */
 bool IsEmpty(const DLTensor& tensor) {
   for (int32_t d = 0; d < tensor.ndim; ++d) {
@@ -95,7 +108,7 @@ int CheckArguments(const TVMFFIAny* given, int32_t count, const int64_t* expecte
   int32_t device = -1;
   for (int32_t i = 0; i < count; ++i) {
     const int64_t kind = *expected++;
-    if (kind != kTensor) {
+    if (kind > kFixed) {
       if (!IsPlain(given[i], kind)) return Wrong("TypeError", kType, called);
       continue;
     }
@@ -106,8 +119,10 @@ int CheckArguments(const TVMFFIAny* given, int32_t count, const int64_t* expecte
         RankAndType(*tensor) != expected[1] || tensor->byte_offset != 0 || (!tensor->data && !IsEmpty(*tensor))) {
       return Wrong("ValueError", kTensorType, called);
     }
-    if (!HasShape(*tensor, expected + 2, sizes)) return Wrong("ValueError", kShape, called);
-    expected += 2 + tensor->ndim;
+    const int64_t* shape = expected + 2;
+    const bool fits = kind == kFixed ? HasFixedShape(*tensor, shape) : HasShape(*tensor, shape, sizes);
+    if (!fits) return Wrong("ValueError", kShape, called);
+    expected = shape + tensor->ndim * (kind == kFixed ? 2 : 1);
   }
   return 0;
 }

@@ -17,6 +17,7 @@ from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import ISlice
 from .actions import Action
 from .address import as_int, distance, index
+from .beside import loop_beside
 from .buffers import scratch
 from .code import Code
 from .element_access import access_of
@@ -134,7 +135,7 @@ class ContractEmitter:
                     total = tirx.BufferLoad(buffer, [at]) + splat(factor, lanes) * vector
                     inner.add(tirx.BufferStore(buffer, total, [at]))
 
-        code.loop(*self.depth, 1, step, "k")
+        loop_beside(code, self.kernel.text, *self.depth, 1, len(held), step, "k")
         write, memory = self.action.write, self.kernel.memory
         for buffer, (r, c) in zip(held, each, strict=True):
             value = element(self.action.iop.dtype).round(code.bind(tirx.BufferLoad(buffer, [at])))

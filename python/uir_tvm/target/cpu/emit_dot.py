@@ -14,6 +14,7 @@ from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IOp, ISlice
 from .actions import Action
 from .address import as_int, distance, index
+from .beside import loop_beside
 from .buffers import scratch
 from .code import Code
 from .element_access import access_of
@@ -91,7 +92,8 @@ class DotEmitter:
                     total = tirx.BufferLoad(held[i][j], [at]) + factors[i] * vector
                     inner.add(tirx.BufferStore(held[i][j], total, [at]))
 
-        code.loop(index(0), index(self.a.cols // self.lanes), self.lanes, step, "k")
+        depth = index(self.a.cols // self.lanes)
+        loop_beside(code, self.kernel.text, index(0), depth, self.lanes, rows * columns, step, "k")
         write, memory, scope = self.action.write, self.kernel.memory, self.kernel.scope
         for i, line in enumerate(held):
             value = self._sums(code, [code.bind(tirx.BufferLoad(buffer, [at])) for buffer in line])

@@ -14,6 +14,7 @@ from ...igraph.affine import affine
 from . import first_lanes
 from .actions import COLLECT, MAP, REDUCE_ROW, SCATTER, Action
 from .address import as_int, distance, index
+from .beside import BESIDE, loop_beside
 from .code import Code
 from .element_access import Box, StridedAccess
 from .elements import convert, element, splat
@@ -160,7 +161,9 @@ class GroupEmitter:
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
             self._end(code, done, end, lanes, count >= index(lanes) if self._repeats() else None)
             return
-        code.loop(begin, index(known // step), step, several, "c")
+        # others take so many instructions for a vector that nothing is gained by several
+        beside = unroll if all(map(_is_short, self.group.actions)) else BESIDE
+        loop_beside(code, self.kernel.text, begin, index(known // step), step, beside, several, "c")
         at = begin + known // step * step
         left = known % step
         code.loop(at, index(left // lanes), lanes, one, "c")
@@ -381,6 +384,11 @@ class GroupEmitter:
                 c0, c1 = self.nest.bounds(target.valid[2:], target.cols)
                 inside = tirx.And(inside, tirx.And(point.col >= c0, point.col < c1))
         code.branch(inside, lambda then: then.add(memory.store(access, address, value)))
+
+
+def _is_short(action: Action) -> bool:
+    """Whether an action takes few instructions for a vector."""
+    return action.kind in (MAP, REDUCE_ROW) and (action.indexed_rows or is_brief(action.iop))
 
 
 def _is_brief(action: Action) -> bool:
