@@ -21,7 +21,7 @@ from tvm import tirx
 from tvm.ir import PrimType, StringImm
 from tvm.tirx.analysis import undefined_vars
 
-from .expected_arguments import check_of, expected_of, has_expressions
+from .expected_arguments import check_of, expected_of, has_expressions, takes_addresses
 
 _PROGRAM: contextvars.ContextVar[bool] = contextvars.ContextVar("uir_called_by_a_program", default=False)
 
@@ -39,6 +39,8 @@ MOST = 16
 PACKED = 1
 #: Parts of TVM's messages that say which function was called.
 CALLED = 3
+#: What tvm-ffi calls a tensor that is an object (``kTVMFFITensor``).
+OBJECT = 70
 #: What a function begins with.
 BEGINNING = (tirx.Bind, tirx.AssertStmt)
 #: How TVM's messages begin about a length that is no size.
@@ -62,17 +64,25 @@ def is_called_by_a_program() -> bool:
     return _PROGRAM.get()
 
 
-def expecting(mod: tvm.IRModule) -> tvm.IRModule:
-    """A module before `MakePackedAPI`, whose functions say what they expect if a program calls it."""
+def expecting(mod: tvm.IRModule, by_address: Callable[[Any], bool]) -> tvm.IRModule:
+    """A module before `MakePackedAPI`, whose functions say what they expect if a program calls it.
+
+    Parameters
+    ----------
+    by_address : callable
+        Whether a function may be given addresses of tensors, as by another of the module.
+    """
     if not is_called_by_a_program():
         return mod
-    return tvm.IRModule({name: _expecting(func) for name, func in mod.functions.items()}, attrs=mod.attrs)
+    made = {name: _expecting(func, by_address) for name, func in mod.functions.items()}
+    return tvm.IRModule(made, attrs=mod.attrs)
 
 
-def _expecting(func: Any) -> Any:
+def _expecting(func: Any, by_address: Callable[[Any], bool]) -> Any:
     if not isinstance(func, tirx.PrimFunc) or "target" not in (func.attrs or {}):
         return func
-    expected = expected_of(func, int(func.attrs["target"].get_target_device_type()))
+    device = int(func.attrs["target"].get_target_device_type())
+    expected = expected_of(func, device, by_address(func))
     return func if expected is None else func.with_attr(EXPECTED, expected)
 
 
@@ -192,8 +202,21 @@ def _asked(func: tirx.PrimFunc, expected: list[int]) -> tirx.Stmt:
     called = "".join(str(part.value) for part in prologue.called)
     _, given, count, _ = func.params
     check, text = check_of(expected, called, f"uir_check.{func.attrs['global_symbol']}", given, count)
-    body = _sequence([check, *_used([*prologue.steps(), *rest])])
+    steps = [*prologue.steps(), *rest]
+    if not takes_addresses(expected):
+        steps = [_of_an_object(step) for step in steps]
+    body = _sequence([check, *_used(steps)])
     return tirx.AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", text, body)
+
+
+def _of_an_object(step: tirx.Stmt) -> tirx.Stmt:
+    """Before: where a tensor lies, by whether it is an object or an address.  After: it is an object."""
+    value = step.value if isinstance(step, tirx.Bind) else None
+    if not isinstance(value, tvm.ir.Call) or getattr(value.op, "name", "") != "prim.if_then_else":
+        return step
+    asked, of_object, _ = value.args
+    is_object = isinstance(asked, tirx.EQ) and isinstance(asked.b, tirx.IntImm) and int(asked.b) == OBJECT
+    return tirx.Bind(step.var, of_object) if is_object else step
 
 
 def _of_an_expression(asserted: tirx.AssertStmt) -> bool:
@@ -231,10 +254,18 @@ def _rest(body: tirx.Stmt, prologue: _Prologue) -> list[tirx.Stmt]:
             continue
         last = at == len(steps) - 1
         if last and isinstance(step, tirx.AttrStmt) and step.attr_key != "compute_scope":
-            prologue.around.append(step)
+            if not _says_nothing(step):
+                prologue.around.append(step)
             return _rest(step.body, prologue)
         return steps[at:]
     return []
+
+
+def _says_nothing(step: tirx.AttrStmt) -> bool:
+    """Whether an attribute tells that a buffer lies as each of its elements has to."""
+    if step.attr_key != "storage_alignment" or not tirx.is_buffer_var(step.node):
+        return False
+    return 8 * int(step.value) <= tvm.DataType(str(step.node.dtype)).bits
 
 
 def _flat(body: tirx.Stmt) -> Iterator[tirx.Stmt]:

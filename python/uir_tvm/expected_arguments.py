@@ -37,18 +37,21 @@ define linkonce_odr i32 @"{name}"(ptr %given, i32 %count) alwaysinline {{
 """
 
 
-def expected_of(func: tirx.PrimFunc, device: int) -> list[int] | None:
+def expected_of(func: tirx.PrimFunc, device: int, by_address: bool) -> list[int] | None:
     """What a function expects, before `MakePackedAPI`.
 
     Parameters
     ----------
     device : int
         The type of the device that its tensors lie on, of DLPack.
+    by_address : bool
+        Whether tensors may be given by their addresses too, as functions do that call others.
 
     Returns
     -------
     list of int
-        How many sizes and parameters there are, and what each parameter is; None where it cannot be said so.
+        How many sizes are open, ``by_address``, how many parameters there are, and what each is; None where
+        it cannot be said so.
     """
     sizes: dict[Any, int] = {}
     words: list[int] = []
@@ -57,7 +60,13 @@ def expected_of(func: tirx.PrimFunc, device: int) -> list[int] | None:
         if made is None:
             return None
         words += made
-    return [len(sizes), len(func.params), *words] if len(sizes) <= MOST_SIZES else None
+    header = [len(sizes), int(by_address), len(func.params)]
+    return [*header, *words] if len(sizes) <= MOST_SIZES else None
+
+
+def takes_addresses(expected: list[int]) -> bool:
+    """Whether tensors may be given by their addresses."""
+    return bool(expected[1])
 
 
 def _plain(param: Any) -> list[int]:

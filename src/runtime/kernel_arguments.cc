@@ -31,16 +31,11 @@ int Wrong(const char* kind, const char* text, const char* called) {
   return -1;
 }
 
-const DLTensor* TensorOf(const TVMFFIAny& given) {
-  switch (given.type_index) {
-    case kTVMFFITensor:
-      return TVMFFITensorGetDLTensorPtr(given.v_obj);
-    case kTVMFFIDLTensorPtr:
-    case kTVMFFIOpaquePtr:
-      return static_cast<const DLTensor*>(given.v_ptr);
-    default:
-      return nullptr;
-  }
+const DLTensor* TensorOf(const TVMFFIAny& given, bool by_address) {
+  const int32_t type = given.type_index;
+  if (type == kTVMFFITensor) return TVMFFITensorGetDLTensorPtr(given.v_obj);
+  const bool is_address = by_address && (type == kTVMFFIDLTensorPtr || type == kTVMFFIOpaquePtr);
+  return is_address ? static_cast<const DLTensor*>(given.v_ptr) : nullptr;
 }
 
 bool IsPlain(const TVMFFIAny& given, int64_t kind) {
@@ -98,12 +93,13 @@ bool IsEmpty(const DLTensor& tensor) {
   return false;
 }
 
-/*! 0, or -1 with an error set. \param expected How many sizes and arguments there are, and what each argument is.
- *  \param called What tells which function it is. */
+/*! 0, or -1 with an error set. \param expected How many sizes are open, whether tensors may be given by their
+ * addresses, how many arguments there are, and what each is. \param called What tells which function it is. */
 int CheckArguments(const TVMFFIAny* given, int32_t count, const int64_t* expected, const char* called) {
   int64_t sizes[kSizes];
   const int64_t open = *expected++;
   for (int64_t i = 0; i < open; ++i) sizes[i] = -1;
+  const bool by_address = *expected++ != 0;
   if (count != *expected++ || (count > 0 && !given)) return Wrong("TypeError", kNumberOf, called);
   int32_t device = -1;
   for (int32_t i = 0; i < count; ++i) {
@@ -112,7 +108,7 @@ int CheckArguments(const TVMFFIAny* given, int32_t count, const int64_t* expecte
       if (!IsPlain(given[i], kind)) return Wrong("TypeError", kType, called);
       continue;
     }
-    const DLTensor* tensor = TensorOf(given[i]);
+    const DLTensor* tensor = TensorOf(given[i], by_address);
     if (!tensor) return Wrong("TypeError", kType, called);
     if (device < 0) device = tensor->device.device_id;
     if (tensor->device.device_type != expected[0] || tensor->device.device_id != device ||

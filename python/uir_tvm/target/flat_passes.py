@@ -3,14 +3,52 @@
 
 from __future__ import annotations
 
+import math
+
 import tvm
 from tvm import s_tir, tirx
+from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..argument_checks import checked, expecting
 from .host_side import ENTRY
 
 #: Attribute of a function that these passes are for.
 FLAT = "uir.flat"
+#: Bytes of a buffer that LLVM keeps in a register.
+A_VECTOR = 64
+#: Bytes of larger buffers that need not share memory: an eighth of a small first cache.
+APART = 4096
+
+
+@tvm.transform.module_pass(opt_level=0, name="uir.ShareMemory")
+def SharedMemory(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """TVM's `StorageRewrite` of functions whose buffers take much of a cache.
+
+    Of others it lets single values take each other's place, which LLVM keeps in registers anyway.
+    """
+    large = {gvar: func for gvar, func in mod.functions.items() if _bytes_of_buffers(func) > APART}
+    if not large:
+        return mod
+    made = tirx.transform.StorageRewrite()(tvm.IRModule(large, attrs=mod.attrs))
+    return tvm.IRModule({**mod.functions, **made.functions}, attrs=mod.attrs)
+
+
+def _bytes_of_buffers(func: tvm.ir.BaseFunc) -> int:
+    """What a function allocates; all that there is where the size of a buffer is no number."""
+    found = 0
+
+    def take(statement: tirx.AllocBuffer) -> WalkResult:
+        nonlocal found
+        sizes = [size for size in statement.buffer.shape if not isinstance(size, tirx.IntImm)]
+        each = tvm.DataType(str(statement.buffer.dtype))
+        number = math.prod(int(size) for size in statement.buffer.shape) if not sizes else APART
+        size = number * -(-each.bits * each.lanes // 8)
+        found += size if size > A_VECTOR else 0
+        return WalkResult.ADVANCE
+
+    if isinstance(func, tirx.PrimFunc):
+        structural_walk(func.body, (tirx.AllocBuffer, take))
+    return found
 
 
 def flat_passes() -> tvm.transform.Pass:
@@ -19,7 +57,7 @@ def flat_passes() -> tvm.transform.Pass:
     The passes on blocks would find nothing, but for one: `CompactBufferAllocation` makes buffers smaller
     where sizes decide how much is used of them. Buffers of a kernel have the size that they need at most, and
     one whose size is no number is neither on the stack nor in registers any more. Of kernels with open sizes
-    the pass takes longer than all others together.
+    the pass takes longer than all others together. `CommonSubexprElim` is left to LLVM, which finds the same.
     """
     config = tvm.transform.PassContext.current().config
     passes = [
@@ -30,7 +68,7 @@ def flat_passes() -> tvm.transform.Pass:
         tirx.transform.VectorizeLoop(not bool(config.get("tirx.disable_vectorize", False))),
     ]
     if not bool(config.get("tirx.disable_storage_rewrite", False)):
-        passes.append(tirx.transform.StorageRewrite())
+        passes.append(SharedMemory)
     passes += [
         tirx.transform.UnrollLoop(),
         s_tir.transform.RenormalizeSplitPattern(),
@@ -38,8 +76,6 @@ def flat_passes() -> tvm.transform.Pass:
         tirx.transform.RemoveNoOp(),
         s_tir.transform.RewriteUnsafeSelect(),
     ]
-    if not bool(config.get("tirx.disable_cse_tir", False)):
-        passes.append(tirx.transform.CommonSubexprElim())
     passes += [
         tirx.transform.FP8ComputeLegalize(),
         tirx.transform.VerifyMemory(),
@@ -59,7 +95,7 @@ def finishing(stock: tvm.transform.Pass) -> tvm.transform.Pass:
 
     @tvm.transform.module_pass(opt_level=0, name="uir.FinishFunctions")
     def finish(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        mod = expecting(mod)
+        mod = expecting(mod, by_address=lambda func: not _is_flat(func))
         flat = {gvar: func.without_attr(FLAT) for gvar, func in mod.functions.items() if _is_flat(func)}
         if not flat:
             return checked(stock(mod))
