@@ -20,6 +20,7 @@ from exp_ceiling import hand_written
 from tvm import relax
 from uir_tvm import frontend
 from uir_tvm.frontend.recurrence import expand
+from uir_tvm.frontend.sorting import expand_sorts
 
 #: Names the folder of a database, for processes of peers; there are two peers more then: what the database
 #: gives, and once more what is there without it, which tells what difference processes alone make.
@@ -81,7 +82,7 @@ def onnx_runtime(module: torch.nn.Module, inputs: Inputs) -> Thunk:
 
 def stock_tvm(module: torch.nn.Module, inputs: Inputs) -> Thunk:
     """TVM's own pipeline: fused, dlight's CPU schedules where they apply, LLVM."""
-    mod = expand(frontend.from_torch(torch.export.export(module, tuple(inputs))))
+    mod = expand_sorts(expand(frontend.from_torch(torch.export.export(module, tuple(inputs)))))
     target = tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
     with target:
         mod = tvm.transform.Sequential(

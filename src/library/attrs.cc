@@ -358,4 +358,22 @@ IntegerMatmulAttrs IntegerMatmulAttrs::Parse(const std::string& text) {
   return out;
 }
 
+SortAttrs SortAttrs::Parse(const std::string& text) {
+  constexpr int64_t kMost = (int64_t{1} << 32) - 1;  // places take half of an entry
+  Fields fields("sort", text);
+  SortAttrs out;
+  for (auto [name, size] : {std::pair{"outer", &out.outer}, std::pair{"length", &out.length},
+                            std::pair{"inner", &out.inner}, std::pair{"count", &out.count}}) {
+    fields.NotNegative(name, *size = fields.Int(name));
+  }
+  if (out.length > kMost) fields.Fail("length", "is " + std::to_string(out.length) + "\n  limit:  2^32 - 1");
+  if (out.count > out.length) {
+    fields.Fail("count", "is " + std::to_string(out.count) + "\n  limit:  the length, " + std::to_string(out.length));
+  }
+  out.descending = fields.Flag("descending");
+  out.values = fields.Flag("values"), out.indices = fields.Flag("indices");
+  if (!out.values && !out.indices) fields.Fail("values", "and indices are false\n  need:   a result");
+  return out;
+}
+
 }  // namespace uir::library

@@ -148,4 +148,13 @@ struct IntegerMatmulAttrs {
   bool empty() const { return m == 0; }
 };
 
+/*! The first `count` elements along the middle axis of [outer, length, inner], sorted, and their places. */
+struct SortAttrs {
+  int64_t outer = 0, length = 0, inner = 0, count = 0;
+  bool descending = false, values = false, indices = false;  // which results there are
+
+  static SortAttrs Parse(const std::string& text);
+  bool empty() const { return outer == 0 || inner == 0 || count == 0; }
+};
+
 }  // namespace uir::library

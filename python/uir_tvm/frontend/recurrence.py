@@ -17,8 +17,7 @@ from tvm import relax
 
 from ..errors import UnsupportedOperatorError
 from ..sizes.open_arithmetic import is_open
-from .main_rebuilder import MainRebuilder
-from .normalize import replace_main
+from .call_expander import expand_calls
 from .relax_view import dtype_of, op_name, shape_of
 from .rules.empty import reshape
 
@@ -189,24 +188,14 @@ def expand(mod: tvm.IRModule, taken: Callable[[Any], bool] = lambda call: False)
     UnsupportedOperatorError
         For more than `LONGEST` steps.
     """
-    main = mod["main"]
-    bindings = [binding for block in main.body.blocks for binding in block.bindings]
-    if not any(is_recurrence(binding.value) and not taken(binding.value) for binding in bindings):
-        return mod
-    return replace_main(mod, _Expander(main, taken).rebuilt())
 
+    def chosen(call: Any) -> bool:
+        return is_recurrence(call) and not taken(call)
 
-class _Expander(MainRebuilder):
-    def __init__(self, main: relax.Function, taken: Callable[[Any], bool]) -> None:
-        super().__init__(main)
-        self.taken = taken
+    def write(builder: relax.BlockBuilder, call: Any, operands: list[Any]) -> Any:
+        return _steps(builder, recurrence_of(call), operands)
 
-    def replacement(self, binding: relax.Binding) -> Any:
-        """The operators of a call."""
-        call = binding.value
-        if not is_recurrence(call) or self.taken(call):
-            return None
-        return _steps(self.builder, recurrence_of(call), [self.value(arg) for arg in call.args[1:-1]])
+    return expand_calls(mod, chosen, write)
 
 
 def _steps(builder: relax.BlockBuilder, recurrence: Recurrence, operands: Sequence[Any]) -> Any:

@@ -14,6 +14,7 @@ import tvm
 from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
 from ..frontend.recurrence import expand
+from ..frontend.sorting import expand_sorts
 from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
@@ -40,6 +41,7 @@ from .legalize import lowering_for
 from .library_attention import attention_call, match_attention
 from .library_call import kind_of_call, library_call
 from .library_match import match_library
+from .library_sort import library_sort, take_sorts, takes_sort
 from .merge import Kernel, interface, signature
 from .nodes import (
     CustomOp,
@@ -52,7 +54,15 @@ from .nodes import (
     SpecializedOp,
     Tensor,
 )
-from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, LIBRARY_ATTENTION, OPAQUE, RECURRENCE
+from .op_kinds import (
+    FINDING,
+    INTEGER_MATMUL,
+    INTEGER_PRODUCT,
+    LIBRARY_ATTENTION,
+    LIBRARY_SORT,
+    OPAQUE,
+    RECURRENCE,
+)
 from .operator_groups import OperatorGroup, final_hero, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -72,6 +82,7 @@ LIBRARY_CALLS: dict[str, Callable[..., Any]] = {
     INTEGER_MATMUL: integer_matmul_call,
     INTEGER_PRODUCT: integer_call,
     RECURRENCE: recurrence_call,
+    LIBRARY_SORT: library_sort,
     LIBRARY_ATTENTION: attention_call,
 }
 # Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
@@ -230,6 +241,8 @@ def grouped(
     op_count = _count_ops(mod)
     whole = widen(narrowed(normalize(mod), precision), table)
     apart = expand(whole, lambda call: takes(call, table))
+    apart = expand_sorts(apart, lambda call: takes_sort(call, table))
+    apart = take_sorts(apart, table)
     apart, integers = gather_integer_products(apart, table)
     apart = gather_products(apart, table)
     program = from_relax(whole if apart is whole else normalize(apart))

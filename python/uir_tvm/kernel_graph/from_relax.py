@@ -12,12 +12,22 @@ from tvm import relax
 from ..errors import ShapeError, UirError
 from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
+from ..frontend.sorting import is_sort
 from ..model_state import StateEntry, state_of
 from ..opaque_call import FOUND, FUNCTION, OpaqueCall
 from ..sizes.size_space import open_sizes
 from .integer_matmul import is_integer_matmul
 from .integer_products import is_integer_product
-from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, QUANTIZED_PRODUCT, RECURRENCE, kind_of
+from .op_kinds import (
+    FINDING,
+    INTEGER_MATMUL,
+    INTEGER_PRODUCT,
+    LIBRARY_SORT,
+    OPAQUE,
+    QUANTIZED_PRODUCT,
+    RECURRENCE,
+    kind_of,
+)
 from .program import Op, Program, StateValue, Value, View
 from .quantized_weights import is_product
 from .strided_views import Layout
@@ -28,6 +38,7 @@ OUR_CALLS: dict[str, Callable[[tvm.ir.Call], bool]] = {
     INTEGER_MATMUL: is_integer_matmul,
     INTEGER_PRODUCT: is_integer_product,
     RECURRENCE: is_recurrence,
+    LIBRARY_SORT: is_sort,
 }
 
 Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such

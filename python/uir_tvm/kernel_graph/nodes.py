@@ -47,8 +47,8 @@ class LibraryOp:
     Attributes
     ----------
     kind : str
-        ``matmul``, ``quantized_matmul``, ``integer_product``, ``integer_matmul``, ``conv2d``, ``recurrence``
-        or ``attention``.
+        ``matmul``, ``quantized_matmul``, ``integer_product``, ``integer_matmul``, ``conv2d``, ``recurrence``,
+        ``attention`` or ``sorted``.
     function : str
         The registered packed function; called with the inputs, `attrs` as JSON, and the output.
     attrs : object

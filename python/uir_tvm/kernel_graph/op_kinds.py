@@ -16,6 +16,8 @@ FINDING = "find_sizes"
 SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 #: The steps of a recurrent layer (`uir_tvm.frontend.recurrence`), which the library computes.
 RECURRENCE = "recurrence"
+#: Sorted elements along an axis as the library computes them (`uir_tvm.frontend.sorting`).
+LIBRARY_SORT = "sorted"
 #: A product with a weight of few bits, until `library_match` makes it the library's.
 QUANTIZED_PRODUCT = "quantized_matmul"
 #: A product of bytes with a constant weight, summed in int32.
@@ -123,6 +125,7 @@ KINDS: dict[str, OpKind] = {
     INTEGER_PRODUCT: _WHOLE_LIBRARY,
     INTEGER_MATMUL: _WHOLE_LIBRARY,
     RECURRENCE: _WHOLE_LIBRARY,
+    LIBRARY_SORT: _WHOLE_LIBRARY,
     OPAQUE: _WHOLE_LIBRARY,
     FINDING: _WHOLE_LIBRARY,
 }

@@ -8,12 +8,20 @@ from math import prod
 from .attention import ATTENTION, store_in_order
 from .channels_last import TO_FIRST, TO_LAST
 from .library_match import geometry
-from .op_kinds import FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, RECURRENCE, SELF_DESCRIBED
+from .op_kinds import (
+    FINDING,
+    INTEGER_MATMUL,
+    INTEGER_PRODUCT,
+    LIBRARY_SORT,
+    OPAQUE,
+    RECURRENCE,
+    SELF_DESCRIBED,
+)
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout
 
 #: Operators that read whole tensors in row-major order.
-_WHOLE = SELF_DESCRIBED | {FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, OPAQUE, RECURRENCE}
+_WHOLE = SELF_DESCRIBED | {FINDING, INTEGER_MATMUL, INTEGER_PRODUCT, LIBRARY_SORT, OPAQUE, RECURRENCE}
 
 
 def place(program: Program) -> None:

@@ -6,6 +6,7 @@ Registered functions, destination-passing (`docs/library-operators.md` has the s
     uir.library.cpu.matmul(a, b, [bias], [residual], attrs_json, out)
     uir.library.cpu.conv2d(x, w, [bias], [residual], attrs_json, out)
     uir.library.cpu.recurrence(inputs, weight, state, [cell or bias], attrs_json, rows, [cell])
+    uir.library.cpu.sort(x, attrs_json, [values], [indices])
 """
 
 from __future__ import annotations

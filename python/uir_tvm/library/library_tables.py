@@ -78,7 +78,7 @@ class LibraryTable:
     dtypes : frozenset of str
         Element types; all tensors of an operator have the same.
     narrow : mapping
-        Operator -> further element types, narrow ones, that it reads and writes on every CPU.
+        Operator -> further element types that it reads and writes on every CPU.
     features : mapping
         Operator and further element type -> the feature of the CPU, as LLVM calls it, with whose instructions
         the library computes it; without them a kernel of ours is faster.

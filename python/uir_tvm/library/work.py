@@ -16,6 +16,7 @@ from .integer_matmul_attrs import IntegerMatmulAttrs
 from .quantized_attrs import QuantizedMatmulAttrs
 from .recurrence import GATES, RecurrenceAttrs
 from .sized import in_numbers
+from .sort_attrs import SortAttrs
 
 #: Multiplications of Winograd's way, F(2x2, 3x3), and of sums of products, for 2x2 pixels of a result.
 WINOGRAD, DIRECT = 16, 36
@@ -30,7 +31,7 @@ class Work:
     sizes : str
         What people call it by: ``512x1024x3072`` (m, k, n after the batch), ``1x3x8x8 by 4x3x3x3``.
     operations : int
-        Multiplications and additions of the product; its epilogue does not count.
+        Multiplications and additions of the product; its epilogue does not count. Of a sort the elements.
     elements : int
         Of all operands read once, and of the result; of ``integer_matmul`` the bytes.
     is_winograd : bool
@@ -114,6 +115,13 @@ def _integer_matmul(text: str) -> Work:
     return Work(sizes, 2 * it.parts * it.m * it.n * it.k, it.parts * elements)
 
 
+def _sort(text: str) -> Work:
+    it = SortAttrs.from_json(text)
+    rows = it.outer * it.inner
+    elements = rows * (it.length + it.count * (it.values + it.indices))
+    return Work(f"{it.count} of {it.outer}x{it.length}x{it.inner}", rows * it.length, elements)
+
+
 #: Operator -> what it does, of the text of its attributes.
 WORK: Mapping[str, Callable[[str], Work]] = {
     "matmul": _matmul,
@@ -123,6 +131,7 @@ WORK: Mapping[str, Callable[[str], Work]] = {
     "integer_matmul": _integer_matmul,
     "recurrence": _recurrence,
     "attention": _attention,
+    "sorted": _sort,
 }
 
 

@@ -31,9 +31,14 @@ TABLE = LibraryTable(
         "integer_product": "uir.library.cpu.integer_product",
         "attention": "uir.library.cpu.attention",
         "recurrence": "uir.library.cpu.recurrence",
+        "sorted": "uir.library.cpu.sort",
     },
     dtypes=frozenset({"float32"}),
-    narrow={"attention": frozenset({"float16", "bfloat16"})},
+    narrow={
+        "attention": frozenset({"float16", "bfloat16"}),
+        "sorted": frozenset({"bool", "float16", "bfloat16", "float64"})
+        | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    },
     features={("matmul", "bfloat16"): BF16, ("conv2d", "bfloat16"): BF16},
     constants={("matmul", "float16"): F16, ("matmul", "bfloat16"): F16},
     widened={"conv2d": frozenset({"float16", "bfloat16"})},
