@@ -57,7 +57,7 @@ def check(attributes: SortAttrs, x: Array, index_dtype: str = "int64") -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
 def test_every_dtype(dtype: str) -> None:
-    """Both orders of long and short rows, whole and some; equal elements in their order, NaN as the largest."""
+    """Both orders of long and short rows, whole and some; equal elements in their order, NaN as largest."""
     for seed, (length, count) in enumerate(
         [(1, 1), (37, 37), (37, 5), (700, 700), (700, 100), (1500, 3), (5000, 50)]
     ):
@@ -68,7 +68,7 @@ def test_every_dtype(dtype: str) -> None:
 
 @pytest.mark.parametrize("inner", [1, 2, 16, 21])
 def test_every_axis(inner: int) -> None:
-    """Columns that lie beside each other, more and fewer than are brought side by side; each result by itself."""
+    """Columns that lie beside each other, more and fewer than are turned at once; each result alone."""
     x = numbers("float32", (2, 301, inner), inner)
     for count in (2, 301):
         attributes = SortAttrs(outer=2, length=301, inner=inner, count=count, descending=True)
