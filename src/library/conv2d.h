@@ -49,6 +49,9 @@ std::unique_ptr<Conv2dPlan> MakeChannelsLastConv2d(const Conv2dAttrs& attrs, con
  * AVX2. */
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
+/*! The same, whatever measurements left to the library; null where tiles cannot compute it. */
+std::unique_ptr<Conv2dPlan> MakeAnyTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
+
 /*! Winograd's F(2x2, 3x3); null where others take less time, where direct sums are asked for, and where the CPU has no
  * AVX2. */
 std::unique_ptr<Conv2dPlan> MakeWinogradConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);

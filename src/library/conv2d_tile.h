@@ -7,27 +7,29 @@
 /*! How far ahead of one pixel's products its weight is asked for, in vectors. */
 constexpr int kAhead = 4 * kLine / static_cast<int>(sizeof(float));
 
-/*! Sums of a tile begin with the bias and take one product after the other, tap by tap. Where what is left is at most
- * a residual and bounds, they end in the result; else in `to`, for `Finish`. The vectors are those of one panel of the
- * weight, or of several panels beside each other. */
-template <int kPanels, int kWide, int kPixels>
-void Sums(const Tile& tile, float* to) {
-  constexpr int kVectors = kPanels * kWide;
+/*! Sums of kVectors vectors of a tile, from number kFirst of its kAll on. They begin with the bias and take one product
+ * after the other, tap by tap. Where what is left is at most a residual and bounds, they end in the result; else in
+ * `to`, for `Finish`. Vectors are kWide of a panel of the weight, or of each of several panels beside each other. */
+template <int kWide, int kAll, int kFirst, int kVectors, int kPixels>
+UIR_INLINE void SomeSums(const Tile& tile, float* to) {
   Vector sums[kPixels][kVectors];
   for (int v = 0; v < kVectors; ++v) {
+    const int lane = (kFirst + v) * kLanes;
     Vector bias = {};
-    if (tile.bias) Get(bias, tile.bias + v * kLanes, tile.channels - v * kLanes);
+    if (tile.bias) Get(bias, tile.bias + lane, tile.channels - lane);
     for (int p = 0; p < kPixels; ++p) sums[p][v] = bias;
   }
   const Unaligned* weight = reinterpret_cast<const Unaligned*>(tile.weight);
-  const int64_t apart = kPanels == 1 ? 0 : tile.apart / kLanes;
+  const int64_t apart = kAll == kWide ? 0 : tile.apart / kLanes;
   const char* ahead = tile.ahead;
   const float* x[kPixels];
   const auto step = [&](int64_t k) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sums[p][v] += weight[v / kWide * apart + v % kWide] * x[p][k];
+      for (int v = kFirst; v < kFirst + kVectors; ++v) {
+        sums[p][v - kFirst] += weight[v / kWide * apart + v % kWide] * x[p][k];
+      }
     }
     weight += kWide;
   };
@@ -42,13 +44,13 @@ void Sums(const Tile& tile, float* to) {
       step(k);
     }
     for (; k < tile.depth; ++k) {
-      if constexpr (kPixels == 1 && kPanels == 1) {  // which waits for nothing but the weight
+      if constexpr (kPixels == 1 && kAll == kWide) {  // which waits for nothing but the weight
         for (int v = 0; v < kVectors; ++v) __builtin_prefetch(weight + kAhead + v);
       }
       step(k);
     }
   }
-  const bool ends = tile.bounded && tile.channels == kVectors * kLanes;
+  const bool ends = tile.bounded && tile.channels == kAll * kLanes;
   const Vector low = Vector{} + tile.low, high = Vector{} + tile.high;
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
@@ -56,14 +58,27 @@ void Sums(const Tile& tile, float* to) {
     for (int v = 0; v < kVectors; ++v) {
       Vector sum = sums[p][v];
       if (!ends) {
-        *reinterpret_cast<Unaligned*>(to + (p * kVectors + v) * kLanes) = sum;
+        *reinterpret_cast<Unaligned*>(to + (p * kAll + kFirst + v) * kLanes) = sum;
         continue;
       }
-      const int64_t at = p * tile.row + v * kLanes;
+      const int64_t at = p * tile.row + (kFirst + v) * kLanes;
       if (tile.residual) sum += *reinterpret_cast<const Unaligned*>(tile.residual + at);
       sum = sum < low ? low : sum > high ? high : sum;  // keeps NaN
       *reinterpret_cast<Unaligned*>(tile.out + at) = sum;
     }
+  }
+}
+
+/*! Sums of a tile: of several panels in two halves where registers do not hold all. */
+template <int kPanels, int kWide, int kPixels>
+void Sums(const Tile& tile, float* to) {
+  constexpr int kVectors = kPanels * kWide;
+  if constexpr (kPanels == 1 || kVectors * kPixels <= kSumsBeside) {
+    SomeSums<kWide, kVectors, 0, kVectors, kPixels>(tile, to);
+  } else {
+    constexpr int kHalf = kVectors / 2;
+    SomeSums<kWide, kVectors, 0, kHalf, kPixels>(tile, to);
+    SomeSums<kWide, kVectors, kHalf, kVectors - kHalf, kPixels>(tile, to);
   }
 }
 
@@ -155,8 +170,11 @@ inline SumsOf BesideFor(int panels, int pixels) {
     case 2:
       if constexpr (kMostBeside[1] > 1) return kBesideOf<2>[panels - 2];
       return nullptr;
-    default:
+    case 3:
       if constexpr (kMostBeside[2] > 1) return kBesideOf<3>[panels - 2];
+      return nullptr;
+    default:
+      if constexpr (kMostBeside[3] > 1) return kBesideOf<4>[panels - 2];
       return nullptr;
   }
 }

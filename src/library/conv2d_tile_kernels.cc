@@ -31,9 +31,9 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 /*! Of vectors of 16 floats, of 32 registers; Winograd's way was not measured there: what caches of servers give at
  * least, and a margin for what the estimate does not know. */
 constexpr int kMostPixels16[kMostVectors] = {8, 8, 8, 6};
-constexpr int kMostBeside16[kMostBesidePixels] = {1, 1, 1};
+constexpr int kMostBeside16[kMostBesidePixels] = {1, 1, 1, 1};
 constexpr int kPanel16 = 64;
-constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2};
+constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2, 0};
 constexpr double kBeyond16 = 10, kMargin16 = 1.2;
 
 #pragma GCC push_options
@@ -54,12 +54,12 @@ constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 namespace avx2 {
 constexpr int kLanes = 8, kPanel = 16;
 constexpr int kMostPixels[kMostVectors] = {8, 6, 4, 0};  // of 16 registers 12 hold sums
-constexpr int kMostBeside[kMostBesidePixels] = {4, 2, 2};
+constexpr int kMostBeside[kMostBesidePixels] = {4, 2, 2, 3};
 #include "library/conv2d_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
 #include "library/transpose_tile.h"
-constexpr TileRule kRule = {true, {{1, 64}, {128, 512}}, 256, 33};
+constexpr TileRule kRule = {true, {{1, 64}, {128, 512}}, 256, 33, 193};
 }  // namespace avx2
 namespace pairs {  // of avx2's vectors, for tests of what avx512 has
 constexpr int kLanes = 16, kPanel = kPanel16;

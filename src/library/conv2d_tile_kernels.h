@@ -70,7 +70,9 @@ typedef void (*TransposeOf)(const float* from, int64_t from_row, int64_t rows, i
 /*! Vectors of a tile, at most. */
 constexpr int kMostVectors = 4;
 /*! Pixels of a tile at most whose vectors may be of several panels. */
-constexpr int kMostBesidePixels = 3;
+constexpr int kMostBesidePixels = 4;
+/*! Vectors of sums of several panels that stay in registers together. */
+constexpr int kSumsBeside = 12;
 /*! Floats of the sums of a tile, at most. */
 constexpr int kMostSums = 6 * 64;
 
@@ -85,6 +87,7 @@ struct TileRule {
   TileLimit limits[2];  // one of these holds
   int64_t late;         // or sums are of so many products, and a residual follows the activation
   int64_t rows;         // products of fewer rows
+  int64_t columns;      // and of fewer columns
   bool Holds(const Conv2dAttrs& attrs) const;
 };
 

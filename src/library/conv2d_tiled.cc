@@ -209,11 +209,10 @@ class TiledConv2d final : public Conv2dPlan {
   Split split_;
 };
 
-/*! Whether tiles compute it, and sooner than the library. */
-bool IsTiled(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& kernels) {
+/*! Whether tiles can compute it. */
+bool CanTile(const Conv2dAttrs& s, const Conv2dTypes& types, const TileKernels& kernels) {
   const bool last = s.input_layout == ImageLayout::kChannelsLast && s.output_layout == ImageLayout::kChannelsLast;
-  return last && FitsPanels(s, types) && s.kh * s.kw <= kMostTaps && kernels.finish(s.epilogue.activation) &&
-         kernels.rule.Holds(s);
+  return last && FitsPanels(s, types) && s.kh * s.kw <= kMostTaps && kernels.finish(s.epilogue.activation);
 }
 
 }  // namespace
@@ -246,7 +245,12 @@ bool FitsPanels(const Conv2dAttrs& s, const Conv2dTypes& types) {
 
 std::unique_ptr<Conv2dPlan> MakeTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
   const TileKernels* kernels = TileKernelsHere();
-  if (!kernels || !IsTiled(attrs, types, *kernels)) return nullptr;
+  return kernels && kernels->rule.Holds(attrs) ? MakeAnyTiledConv2d(attrs, types, threads) : nullptr;
+}
+
+std::unique_ptr<Conv2dPlan> MakeAnyTiledConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
+  const TileKernels* kernels = TileKernelsHere();
+  if (!kernels || !CanTile(attrs, types, *kernels)) return nullptr;
   return std::make_unique<TiledConv2d>(attrs, *kernels, threads);
 }
 

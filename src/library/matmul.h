@@ -46,7 +46,8 @@ enum class Threading { kPool, kOpenMP };
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading);
 
-/*! Few rows by a constant matrix, in tiles of our own; null for others, and where the CPU has no AVX2. */
+/*! Few rows by a constant matrix, or a matrix of few columns, in tiles of our own; null for others, and where the CPU
+ * has no AVX2. */
 std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! Whether tiles of our own compute it for any number of rows: float32, a packed weight, one matrix of rows. */
@@ -84,6 +85,9 @@ WeightFormat MatrixPanels(const TileKernels& kernels, int64_t k, int64_t n);
 /*! Batch dimensions that follow each other in all operands become one, and
  * those that b does not have become rows. */
 MatmulAttrs Collapse(MatmulAttrs attrs);
+
+/*! A product with a packed weight, its batch as further rows where it is one matrix of them. */
+MatmulAttrs RowsOf(const MatmulAttrs& attrs, const MatmulTypes& types);
 
 /*! The attributes with b replaced by the weight in `PlainMatmulFormat`, shared by the batch. */
 MatmulAttrs WithPackedWeight(MatmulAttrs attrs, DType type);

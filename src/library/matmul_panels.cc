@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of many rows with a constant matrix, in tiles of our own: a piece of k at a time, so that the first cache
-// holds what the tiles of all rows read of a panel of the weight while the next piece of it is on its way, and the
-// second cache the rows and their sums.
+// Products of many rows with a constant matrix, in tiles of our own: a piece of k at a time, so that the second cache
+// holds the rows, which all panels of the weight read, this panel, which all tiles of rows read, and the next one,
+// which is on its way. Of most products one piece is all.
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 
 #include "base/rounding.h"
@@ -16,10 +17,12 @@
 namespace uir::library {
 namespace {
 
-/*! Products of a piece, at most: 16 columns of it are half a first cache. */
-constexpr int64_t kPiece = 256;
-/*! Rows of a block, at most, and panels that take turns at a piece of them: a second cache holds both. */
-constexpr int64_t kBlockRows = 208, kGroup = 12;
+/*! Products of a piece, at least where there are as many, and at most. */
+constexpr int64_t kLeastPiece = 256, kMostPiece = 1024;
+/*! Rows of a block, at most, and numbers of them in a piece: a second cache holds these beside two panels. */
+constexpr int64_t kBlockRows = 208, kPieceNumbers = 96 << 10;
+/*! Panels that take turns at a piece. */
+constexpr int64_t kGroup = 12;
 /*! What an element of the rows costs, in multiply-adds, to come from another core and to be laid out; one of the
  * weight, which is asked for ahead, costs about one. */
 constexpr double kPacking = 16;
@@ -32,10 +35,13 @@ enum Slot { kRows, kSums };
 struct Block {
   Range rows;
   int64_t tiles;
-  const float* x;  // [pieces][tiles][length, rows of a tile]
+  const float* x;       // [pieces][tiles][length, rows of a tile]
+  int64_t least, more;  // rows of a tile, at least; tiles that have one more
 
+  Block(const Range& given, int64_t most, const float* where)
+      : rows(given), tiles(CeilDiv(given.size, most)), x(where), least(given.size / tiles), more(given.size % tiles) {}
   /*! Rows of tile number `at`. */
-  int Rows(int64_t at) const { return static_cast<int>(rows.size / tiles + (at < rows.size % tiles)); }
+  int Rows(int64_t at) const { return static_cast<int>(least + (at < more)); }
 };
 
 class PanelMatmul final : public MatmulPlan {
@@ -44,8 +50,6 @@ class PanelMatmul final : public MatmulPlan {
       : attrs_(attrs),
         kernels_(kernels),
         finish_(kernels.finish(attrs.epilogue.activation)),
-        length_(CeilDiv(attrs.k, CeilDiv(attrs.k, kPiece))),
-        pieces_(CeilDiv(attrs.k, length_)),
         format_(MatrixPanels(*TileKernelsHere(), attrs.k, attrs.n)),
         panel_(TileKernelsHere()->panel),
         widest_(TileKernelsHere()->widest) {
@@ -55,6 +59,10 @@ class PanelMatmul final : public MatmulPlan {
       return depth * (rows * wide + wide + kPacking * rows) + 16 * rows * wide;
     };
     split_ = ChooseSplit({SplitDim{attrs_.m, 1}, SplitDim{Panels(), 1}, SplitDim{}}, threads, cost);
+    const int64_t rows = HighOf(CeilDiv<int64_t>(attrs_.m, split_.parts[0]));
+    const int64_t pieces = CeilDiv(attrs_.k, std::clamp(kPieceNumbers / rows, kLeastPiece, kMostPiece));
+    length_ = RoundUp<int64_t>(CeilDiv(attrs_.k, pieces), kernels_.steps);
+    pieces_ = CeilDiv(attrs_.k, length_);
   }
 
   void Run(const MatmulData& data) const final {
@@ -82,16 +90,20 @@ class PanelMatmul final : public MatmulPlan {
     return reinterpret_cast<const float*>(data.b + found.offset) + piece * length_ * Width(found);
   }
 
-  void RunPart(const MatmulData& data, const Range& rows, const Range& panels) const {
+  /*! Rows of a block of so many. */
+  int64_t HighOf(int64_t rows) const {
     const int64_t bytes = attrs_.k * static_cast<int64_t>(sizeof(float));
     const int64_t most = std::clamp<int64_t>(kBlockBytes / bytes, kernels_.most_rows, kBlockRows);
-    const int64_t blocks = CeilDiv(rows.size, most), high = CeilDiv(rows.size, std::max<int64_t>(1, blocks));
+    return CeilDiv(rows, std::max<int64_t>(1, CeilDiv(rows, most)));
+  }
+
+  void RunPart(const MatmulData& data, const Range& rows, const Range& panels) const {
+    const int64_t high = HighOf(rows.size);
     auto* x = reinterpret_cast<float*>(ThreadScratch(kRows, attrs_.k * high * sizeof(float)));
     const int64_t wide = (kGroup - 1) * panel_ + widest_;
     auto* sums = reinterpret_cast<float*>(ThreadScratch(kSums, high * wide * sizeof(float)));
     for (int64_t begin = 0; begin < rows.size; begin += high) {
-      const int64_t size = std::min(high, rows.size - begin);
-      const Block block{{rows.begin + begin, size}, CeilDiv<int64_t>(size, kernels_.most_rows), x};
+      const Block block({rows.begin + begin, std::min(high, rows.size - begin)}, kernels_.most_rows, x);
       PackRows(data, block, x);
       for (int64_t group = 0; group < panels.size; group += kGroup) {
         RunGroup(data, block, {panels.begin + group, std::min(kGroup, panels.size - group)}, panels.begin + panels.size,
@@ -150,26 +162,48 @@ class PanelMatmul final : public MatmulPlan {
     tile.depth = Length(piece);
     tile.first = piece == 0;
     const int64_t lines = CeilDiv<int64_t>(tile.depth * tile.width * static_cast<int64_t>(sizeof(float)), kLine);
-    const int64_t fetches = ahead ? std::min(CeilDiv(lines, block.tiles), tile.depth) : 0;
+    const int64_t fetches = ahead ? CeilDiv(lines, block.tiles) : 0;
+    tile.lines = CeilDiv(fetches, std::max<int64_t>(1, tile.depth / kernels_.steps));
     const PanelEnd end = EndOf(data);
-    const bool ends = piece + 1 == pieces_;
+    const bool last = piece + 1 == pieces_;
+    tile.ends = last && EndsTiles() && panel.size == tile.width;
+    Bound(&tile);
+    const float* weight = Weight(data, number, piece);
+    const int vectors = static_cast<int>(tile.width / kernels_.lanes);
     tile.out_row = attrs_.out.strides[0];
     int64_t row = block.rows.begin;
     for (int64_t at = 0; at < block.tiles; ++at) {
       const int count = block.Rows(at);
-      if (ends) tile.out = end.at.out + row * tile.out_row + panel.begin;
       tile.ahead = reinterpret_cast<const char*>(ahead) + at * fetches * kLine;
       tile.fetches = fetches;
-      for (int64_t column = 0; column < tile.width; tile.fetches = 0) {
-        const int vectors =
-            static_cast<int>(std::min<int64_t>(kernels_.most_vectors, (tile.width - column) / kernels_.lanes));
-        tile.weight = Weight(data, number, piece) + column;
-        kernels_.sums(vectors, count)(tile, sums + column);
-        column += vectors * kernels_.lanes;
+      for (int first = 0; first < vectors; first += kernels_.most_vectors, tile.fetches = 0) {
+        const int64_t lane = first * kernels_.lanes, column = panel.begin + lane;
+        tile.weight = weight + lane;
+        if (last) tile.out = end.at.out + row * tile.out_row + column;
+        tile.bias = end.at.bias ? end.at.bias + column : nullptr;
+        tile.residual = end.at.residual ? end.at.residual + row * tile.out_row + column : nullptr;
+        kernels_.sums(std::min(kernels_.most_vectors, vectors - first), count)(tile, sums + lane);
       }
-      if (ends) finish_(end, sums, tile.width, count, row, panel.begin);
+      if (last && !tile.ends) finish_(end, sums, tile.width, count, row, panel.begin);
       tile.x += count * tile.depth, sums += count * tile.width, row += count;
     }
+  }
+
+  /*! Whether what follows the sums is of a few instructions: no function, nothing behind bounds. */
+  bool EndsTiles() const {
+    const Activation activation = attrs_.epilogue.activation;
+    if (activation == Activation::kNone) return true;
+    const bool bounds = activation == Activation::kRelu || activation == Activation::kClip;
+    return bounds && attrs_.epilogue.residual != Residual::kAfterActivation;
+  }
+
+  void Bound(PanelTile* tile) const {
+    const Epilogue& epilogue = attrs_.epilogue;
+    const bool clips = epilogue.activation == Activation::kClip;
+    tile->alpha = static_cast<float>(epilogue.alpha);
+    tile->bounded = epilogue.activation != Activation::kNone;
+    tile->low = clips ? epilogue.parameters[0] : 0.0f;
+    tile->high = clips ? epilogue.parameters[1] : std::numeric_limits<float>::infinity();
   }
 
   PanelEnd EndOf(const MatmulData& data) const {
@@ -187,18 +221,17 @@ class PanelMatmul final : public MatmulPlan {
   MatmulAttrs attrs_;  // without batch
   const PanelKernels& kernels_;
   PanelFinishOf finish_;
-  int64_t length_, pieces_;
+  int64_t length_ = 0, pieces_ = 0;
   WeightFormat format_;
   int64_t panel_, widest_;  // columns of a panel; of the last one, at most
   Split split_;
 };
 
-/*! As one matrix of rows. */
+}  // namespace
+
 MatmulAttrs RowsOf(const MatmulAttrs& attrs, const MatmulTypes& types) {
   return Collapse(WithPackedWeight(attrs, types.b));
 }
-
-}  // namespace
 
 bool HasPanels(const MatmulAttrs& attrs, const MatmulTypes& types) {
   if (!PanelKernelsHere() || !attrs.packed || attrs.n == 1) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows times a constant matrix: a convolution of as many pixels, whose tiles read the weight once and from its
-// beginning to its end.
+// Rows times a constant matrix: a convolution of as many pixels, whose tiles read rows where they lie. Few rows read
+// the weight once and from its beginning to its end; where columns are few, rows are read too seldom to be laid out.
 
 #include <algorithm>
 #include <utility>
@@ -70,14 +70,16 @@ WeightFormat MatrixPanels(const TileKernels& kernels, int64_t k, int64_t n) {
   return made;
 }
 
-std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads) {
+std::unique_ptr<MatmulPlan> MakeTiledMatmul(const MatmulAttrs& given, const MatmulTypes& types, int threads) {
   const TileKernels* kernels = TileKernelsHere();
-  if (!kernels || attrs.m >= kernels->rule.rows) return nullptr;
+  if (!kernels || !given.packed || given.n == 1) return nullptr;
+  const TileRule& rule = kernels->rule;
   // a weight that is packed for other rows too lies as those want it
-  if (attrs.packed_for >= kernels->rule.rows && !HasPanels(attrs, types)) return nullptr;
-  if (!attrs.packed || attrs.batch_count() != 1 || attrs.n == 1) return nullptr;
+  if (given.packed_for >= rule.rows && !HasPanels(given, types)) return nullptr;
+  const MatmulAttrs attrs = RowsOf(given, types);
+  if (!attrs.batch.empty() || (attrs.m >= rule.rows && attrs.n >= rule.columns)) return nullptr;
   if (!IsDense(attrs.a, attrs.m, attrs.k) || !IsDense(attrs.out, attrs.m, attrs.n)) return nullptr;
-  auto pixels = MakeTiledConv2d(PixelsOf(attrs), {types.a, types.b, types.out}, threads);
+  auto pixels = MakeAnyTiledConv2d(PixelsOf(attrs), {types.a, types.b, types.out}, threads);
   return pixels ? std::make_unique<TiledMatmul>(attrs, std::move(pixels)) : nullptr;
 }
 

@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_PANELS 1
+#include <immintrin.h>
 #endif
 
 namespace uir::library {
@@ -23,7 +24,7 @@ constexpr int kActivations = static_cast<int>(Activation::kHardSwish) + 1;
 namespace avx2 {
 constexpr int kLanes = 8, kMostRows = 6;  // of 16 registers 12 hold sums
 #include "library/panel_tile.h"
-constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows, PackFor, SumsFor, FinishFor};
+constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows, kSteps, PackFor, SumsFor, FinishFor};
 }  // namespace avx2
 #pragma GCC pop_options
 

@@ -7,33 +7,62 @@
 typedef float Four __attribute__((vector_size(16)));
 typedef float UnalignedFour __attribute__((vector_size(16), aligned(4)));
 
+/*! Pairs of two vectors of four: kFirst of `a`, then kSecond of `b`. */
+template <int kFirst, int kSecond>
+UIR_INLINE Four PairsOf(const Four& a, const Four& b) {
+  return __builtin_shufflevector(a, b, 2 * kFirst, 2 * kFirst + 1, 4 + 2 * kSecond, 5 + 2 * kSecond);
+}
+
+/*! Four numbers of each of two rows, number by number. */
+struct TwoRows {
+  Four first, last;
+  UIR_INLINE TwoRows(const float* row, const float* next) {
+    const Four a = *reinterpret_cast<const UnalignedFour*>(row), b = *reinterpret_cast<const UnalignedFour*>(next);
+    first = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    last = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  }
+};
+
+UIR_INLINE void PutFour(float* to, const Four& x) { *reinterpret_cast<UnalignedFour*>(to) = x; }
+
+/*! Four numbers of each of kRows rows, number by number. */
+template <int kRows>
+UIR_INLINE void PackFour(const float* from, int64_t row, float* to) {
+  const TwoRows a(from, from + row), b(from + 2 * row, from + 3 * row);
+  if constexpr (kRows == 6) {  // two numbers of all rows are three whole vectors
+    const TwoRows c(from + 4 * row, from + 5 * row);
+    PutFour(to, PairsOf<0, 0>(a.first, b.first));
+    PutFour(to + 4, PairsOf<0, 1>(c.first, a.first));
+    PutFour(to + 8, PairsOf<1, 1>(b.first, c.first));
+    PutFour(to + 12, PairsOf<0, 0>(a.last, b.last));
+    PutFour(to + 16, PairsOf<0, 1>(c.last, a.last));
+    PutFour(to + 20, PairsOf<1, 1>(b.last, c.last));
+  } else {
+    const Four turned[4] = {PairsOf<0, 0>(a.first, b.first), PairsOf<1, 1>(a.first, b.first),
+                            PairsOf<0, 0>(a.last, b.last), PairsOf<1, 1>(a.last, b.last)};
+#pragma GCC unroll 4
+    for (int at = 0; at < 4; ++at) {
+      PutFour(to + at * kRows, turned[at]);
+      for (int r = 4; r < kRows; ++r) to[at * kRows + r] = from[r * row + at];
+    }
+  }
+}
+
 /*! kRows rows of `depth` numbers, `row` floats apart, side by side: [depth, kRows]. */
 template <int kRows>
 void Pack(const float* from, int64_t row, int64_t depth, float* to) {
   int64_t k = 0;
   if constexpr (kRows >= 4) {
-    for (; k + 4 <= depth; k += 4, to += 4 * kRows) {
-      Four rows[kRows];
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) rows[r] = *reinterpret_cast<const UnalignedFour*>(from + r * row + k);
-      const Four a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
-      const Four b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
-      const Four c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
-      const Four d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-      const Four turned[4] = {__builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
-                              __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
-#pragma GCC unroll 4
-      for (int at = 0; at < 4; ++at) {
-        *reinterpret_cast<UnalignedFour*>(to + at * kRows) = turned[at];
-#pragma GCC unroll 4
-        for (int r = 4; r < kRows; ++r) to[at * kRows + r] = rows[r][at];
-      }
-    }
+    for (; k + 4 <= depth; k += 4, to += 4 * kRows) PackFour<kRows>(from + k, row, to);
   }
   for (; k < depth; ++k, to += kRows) {
     for (int r = 0; r < kRows; ++r) to[r] = from[r * row + k];
   }
 }
+
+/*! Products of every sum from one place where lines are asked for to the next: asked for all at once, they would keep
+ * what the products read waiting. */
+constexpr int kSteps = 4;
 
 /*! Sums of a piece's products, after those of the pieces before it where it is not the first. */
 template <int kVectors, int kRows>
@@ -41,7 +70,10 @@ void Sums(const PanelTile& tile, float* to) {
   Vector sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    if (tile.out) __builtin_prefetch(tile.out + r * tile.out_row, 1, 3);
+    if (tile.out) {  // which may begin in the middle of a line
+      __builtin_prefetch(tile.out + r * tile.out_row, 1, 3);
+      __builtin_prefetch(tile.out + r * tile.out_row + kVectors * kLanes - 1, 1, 3);
+    }
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       sums[r][v] =
@@ -51,28 +83,53 @@ void Sums(const PanelTile& tile, float* to) {
   const float *weight = tile.weight, *x = tile.x;
   const char* ahead = tile.ahead;
   const int64_t width = tile.width;
-  const auto step = [&]() __attribute__((always_inline)) {
+  const auto step = [&](int at) __attribute__((always_inline)) {
     Vector some[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) some[v] = *reinterpret_cast<const Unaligned*>(weight + v * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
+      const Vector factor = _mm256_broadcast_ss(x + at * kRows + r);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[r][v] += some[v] * x[r];
+      for (int v = 0; v < kVectors; ++v) {
+        // GCC exchanges sums and factors where it may, and then has no register for some of the sums
+        __asm__("vfmadd231ps %1, %2, %0" : "+x"(sums[r][v]) : "x"(some[v]), "x"(factor));
+      }
     }
-    weight += width, x += kRows;
+    weight += width;
   };
   int64_t k = 0;
-  for (; k < tile.fetches; ++k, ahead += kLine) {
-    __builtin_prefetch(ahead, 0, 2);
-    step();
-  }
-#pragma GCC unroll 2
-  for (; k < tile.depth; ++k) step();
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
+  for (int64_t left = tile.fetches; left > 0 && k + kSteps <= tile.depth; k += kSteps, left -= tile.lines) {
+    for (int64_t at = 0; at < tile.lines; ++at, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Unaligned*>(to + r * tile.width + v * kLanes) = sums[r][v];
+    for (int at = 0; at < kSteps; ++at) step(at);
+    x += kSteps * kRows;
+  }
+  for (; k + kSteps <= tile.depth; k += kSteps) {
+#pragma GCC unroll 4
+    for (int at = 0; at < kSteps; ++at) step(at);
+    x += kSteps * kRows;
+  }
+  for (; k < tile.depth; ++k, x += kRows) step(0);
+  if (!tile.ends) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Unaligned*>(to + r * tile.width + v * kLanes) = sums[r][v];
+    }
+    return;
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const Vector bias = tile.bias ? Vector(*reinterpret_cast<const Unaligned*>(tile.bias + v * kLanes)) : Vector{};
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t place = r * tile.out_row + v * kLanes;
+      Vector x = sums[r][v] * tile.alpha + bias;
+      if (tile.residual) x += *reinterpret_cast<const Unaligned*>(tile.residual + place);
+      if (tile.bounded) x = x < tile.low ? Vector{} + tile.low : x > tile.high ? Vector{} + tile.high : x;  // keeps NaN
+      *reinterpret_cast<Unaligned*>(tile.out + place) = x;
+    }
   }
 }
 

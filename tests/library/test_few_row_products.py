@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of one to three rows, whose tiles are of several panels of the weight."""
+"""Products of one to four rows, whose tiles are of several panels of the weight."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def product(m: int, n: int, **how: Any) -> tuple[Array, Array]:
     attrs = MatmulAttrs.contiguous((m, k), (k, n), packed=True, bias=True, **how)
     if cpu.describe(attrs)["plan"] != "tiles":
         pytest.skip("this CPU's products of few rows are the library's")
-    a, b, bias, residual = random(1, 4, k)[:m], random(2, k, n), random(3, n), random(4, 4, n)[:m]
+    a, b, bias, residual = random(1, 5, k)[:m], random(2, k, n), random(3, n), random(4, 5, n)[:m]
     more = {"bias": bias} | ({"residual": residual} if attrs.residual != "none" else {})
     out = np.full((m, n), 9, np.float32)
     weight = cpu.pack_weight(tvm.runtime.tensor(b), attrs)
@@ -41,9 +41,9 @@ def product(m: int, n: int, **how: Any) -> tuple[Array, Array]:
 @pytest.mark.parametrize("how", [{}, {"residual": "before_activation", "activation": "relu"}])
 @pytest.mark.parametrize("n", COLUMNS)
 def test_sums_are_those_of_one_panel_at_a_time(threads: int, n: int, how: dict[str, str]) -> None:
-    """Of four rows a tile has one panel: each of fewer rows has the same sums, bit by bit."""
-    alone, _ = product(4, n, **how)
-    for m in (1, 2, 3):
+    """Of five rows a tile has one panel: each of fewer rows has the same sums, bit by bit."""
+    alone, _ = product(5, n, **how)
+    for m in (1, 2, 3, 4):
         got, want = product(m, n, **how)
         np.testing.assert_array_equal(got, alone[:m], err_msg=f"{m} rows")
         assert np.abs(got - want).max() <= 2e-6 * np.abs(want).max()
@@ -52,6 +52,6 @@ def test_sums_are_those_of_one_panel_at_a_time(threads: int, n: int, how: dict[s
 @pytest.mark.parametrize("activation", ["none", "silu", "tanh", "clip(-2.0,1.5)"])
 @pytest.mark.parametrize("residual", ["none", "after_activation"])
 def test_what_follows_sums_of_several_panels(activation: str, residual: str) -> None:
-    for m in (1, 2, 3):
+    for m in (1, 2, 3, 4):
         got, want = product(m, 96, activation=activation, residual=residual)
         assert np.abs(got - want).max() <= 2e-6 * np.abs(want).max()
