@@ -6,11 +6,13 @@ from __future__ import annotations
 import gc
 
 import numpy as np
+import pytest
 import torch
 import tvm
 import uir_tvm
 from tvm import relax
-from uir_tvm.shared_constants import LIVE, PACKED, LiveConstants, SharedConstants
+from uir_tvm import shared_constants
+from uir_tvm.shared_constants import LIVE, PACKED, LiveConstants, SharedConstants, _digest
 
 
 def constant(first: bytes, fill: int) -> tvm.ir.GenericConst:
@@ -76,3 +78,24 @@ def test_executables_of_one_model_read_one_packed_weight() -> None:
     del first, second
     gc.collect()
     assert len(LIVE) == before
+
+
+def test_a_held_weight_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another executable's is the same memory, whose digest is known; of the memory of others it is not."""
+    asked: list[int] = []
+
+    def digest(array: np.ndarray, dtype: str, shape: tuple[int, ...]) -> bytes:
+        if array.dtype == np.uint8:
+            asked.append(array.ctypes.data)
+        return _digest(array, dtype, shape)
+
+    monkeypatch.setattr(shared_constants, "_digest", digest)
+    torch.manual_seed(1)
+    model = torch.nn.Linear(256, 208).eval().requires_grad_(False)
+    first = compiled(model, 64)
+    assert asked and set(asked) == read(first)
+    asked.clear()
+    second = compiled(model, 72)
+    assert not asked and read(first) == read(second)
+    other = np.zeros(8192, np.uint8)
+    assert LIVE.digest_of(other) is None

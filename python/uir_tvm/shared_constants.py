@@ -2,8 +2,9 @@
 """Weights that nodes, graphs and executables share: of constants with the same contents one is kept.
 
 Steps of a recurrence read one weight, which then stays in the caches; a model is compiled again for each of
-its shapes.  Each time weights are packed anew, to the same bytes: of these a process keeps one, as long as an
-executable that reads it is alive.
+its shapes.  Of weights that are packed to the same bytes a process keeps one, as long as an executable that
+reads it is alive.  Most are not even packed again (`src/library/packed_weight.cc`) but are that one's memory,
+whose digest is known.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class LiveConstants:
     def __init__(self) -> None:
         self._kept: dict[bytes, tvm.ir.GenericConst] = {}
         self._readers: Counter[bytes] = Counter()
+        #: By the addresses of their bytes, which are theirs alone while they are kept.
+        self._digests: dict[int, bytes] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -45,12 +48,23 @@ class LiveConstants:
         with self._lock:
             return self._kept.get(digest)
 
+    def digest_of(self, array: np.ndarray) -> bytes | None:
+        """The digest of a kept constant, by the memory that it lies in."""
+        with self._lock:
+            found = self._digests.get(array.ctypes.data)
+            return (
+                found
+                if found is not None and view_of(self._kept[found].value).nbytes == array.nbytes
+                else None
+            )
+
     def hold(self, reader: object, constants: SharedConstants) -> None:
         """Keep constants for others as long as ``reader`` is alive."""
         kept = constants.packed()
         with self._lock:
             for digest, constant in kept.items():
-                self._kept.setdefault(digest, constant)
+                of_all = self._kept.setdefault(digest, constant)
+                self._digests[view_of(of_all.value).ctypes.data] = digest
             self._readers.update(kept.keys())
         weakref.finalize(reader, self._release, frozenset(kept)).atexit = False
 
@@ -59,6 +73,7 @@ class LiveConstants:
             self._readers.subtract(digests)
             for digest in digests:
                 if self._readers[digest] <= 0:
+                    del self._digests[view_of(self._kept[digest].value).ctypes.data]
                     del self._readers[digest], self._kept[digest]
 
 
@@ -81,9 +96,7 @@ class SharedConstants:
         array = np.ascontiguousarray(view_of(value)) if math.prod(shape) >= LEAST // 8 else None
         if array is None or array.nbytes < LEAST:
             return constant
-        digest = hashlib.sha256(f"{dtype}{shape}".encode())
-        digest.update(array.view(np.uint8).data)
-        key = digest.digest()
+        key = LIVE.digest_of(array) or _digest(array, dtype, shape)
         self._asked.add(key)
         if key not in self._kept:
             if array.view(np.uint8).reshape(-1)[: len(PACKED)].tobytes() == PACKED:
@@ -103,6 +116,13 @@ class SharedConstants:
     def keep(self, used: Set[bytes]) -> None:
         """Forget the others."""
         self._kept = {digest: constant for digest, constant in self._kept.items() if digest in used}
+
+
+def _digest(array: np.ndarray, dtype: str, shape: tuple[int, ...]) -> bytes:
+    """Of contents, dtype and shape."""
+    digest = hashlib.sha256(f"{dtype}{shape}".encode())
+    digest.update(array.view(np.uint8).data)
+    return digest.digest()
 
 
 _current: contextvars.ContextVar[SharedConstants | None] = contextvars.ContextVar(

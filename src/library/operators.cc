@@ -284,9 +284,12 @@ ffi::Tensor PackFor(const DLTensor* w, const ffi::String& text) {
   BlockedLayout plain = BlockedLayout::Contiguous({s.k, s.n}, SizeOf(type)), view = plain;
   view.strides[0] = s.b.strides[s.batch.size()];
   view.strides[1] = s.b.strides[s.batch.size() + 1];
+  const WeightFormat& format = *PlanOf(*entry, kOp).weight_format();
+  const char* first = Data(w) + s.b.offset * static_cast<int64_t>(SizeOf(type));
+  if (view.strides[0] == plain.strides[0] && view.strides[1] == 1) return PackWeight(first, format);
   std::vector<char> gathered(plain.bytes);
-  CopyLayout(Data(w) + s.b.offset * static_cast<int64_t>(SizeOf(type)), view, gathered.data(), plain, SizeOf(type));
-  return PackWeight(gathered.data(), *PlanOf(*entry, kOp).weight_format());
+  CopyLayout(first, view, gathered.data(), plain, SizeOf(type));
+  return PackWeight(gathered.data(), format);
 }
 
 ffi::Map<ffi::String, ffi::Any> Info() {

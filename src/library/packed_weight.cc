@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <tuple>
@@ -81,16 +82,30 @@ std::vector<int64_t> OffsetTable(const BlockedLayout& layout, int d) {
   return table;
 }
 
+/*! Whether elements that differ in the last dimension alone lie side by side. */
+bool IsRun(const std::vector<int64_t>& table) {
+  for (size_t i = 1; i < table.size(); ++i) {
+    if (table[i] != table[i - 1] + 1) return false;
+  }
+  return !table.empty();
+}
+
+/*! From dimension d on; `runs`: those of the last one lie side by side on both sides. */
 template <typename T>
 void CopyElements(const T* from, T* to, const std::vector<std::vector<int64_t>>& source,
-                  const std::vector<std::vector<int64_t>>& target, size_t d, int64_t from_at, int64_t to_at) {
+                  const std::vector<std::vector<int64_t>>& target, bool runs, size_t d = 0, int64_t from_at = 0,
+                  int64_t to_at = 0) {
   const size_t last = source.size() - 1;
+  if (d == last && runs) {
+    std::copy_n(from + from_at + source[d][0], source[d].size(), to + to_at + target[d][0]);
+    return;
+  }
   for (size_t i = 0; i < source[d].size(); ++i) {
     const int64_t f = from_at + source[d][i], t = to_at + target[d][i];
     if (d == last) {
       to[t] = from[f];
     } else {
-      CopyElements(from, to, source, target, d + 1, f, t);
+      CopyElements(from, to, source, target, runs, d + 1, f, t);
     }
   }
 }
@@ -247,6 +262,34 @@ class ConvertedWeights {
   int64_t held_ = 0;
 };
 
+//! Packed weights of this process that somebody holds, by all that their headers say: contents, format, library. Nobody
+//! changes them.
+class LiveWeights {
+ public:
+  /*! Null where there is none. */
+  tvm::ffi::ObjectPtr<tvm::ffi::TensorObj> Find(const std::string& header) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = weights_.find(header);
+    return found == weights_.end() ? nullptr : found->second.lock();
+  }
+
+  void Add(const std::string& header, const tvm::ffi::Tensor& blob) {
+    using tvm::ffi::details::ObjectUnsafe;
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto it = weights_.begin(); it != weights_.end();) it = it->second.expired() ? weights_.erase(it) : ++it;
+    weights_[header] = ObjectUnsafe::ObjectPtrFromObjectRef<tvm::ffi::TensorObj>(blob);
+  }
+
+  static LiveWeights* Global() {
+    static LiveWeights* weights = new LiveWeights();
+    return weights;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, tvm::ffi::WeakObjectPtr<tvm::ffi::TensorObj>> weights_;
+};
+
 struct AlignedAllocator {
   void AllocData(DLTensor* tensor) {
     tensor->data = std::aligned_alloc(kAlignment, RoundUp(tensor->shape[0], kAlignment));
@@ -303,12 +346,13 @@ void CopyLayout(const char* from, const BlockedLayout& from_layout, char* to, co
     source.push_back(OffsetTable(from_layout, d));
     target.push_back(OffsetTable(to_layout, d));
   }
+  const bool runs = IsRun(source.back()) && IsRun(target.back());
   if (element_size == 2) {
-    CopyElements(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), source, target, runs);
   } else if (element_size == 4) {
-    CopyElements(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), source, target, runs);
   } else {
-    CopyElements(reinterpret_cast<const uint64_t*>(from), reinterpret_cast<uint64_t*>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint64_t*>(from), reinterpret_cast<uint64_t*>(to), source, target, runs);
   }
 }
 
@@ -366,6 +410,9 @@ tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& wanted) {
   std::strncpy(header.library, api ? api->version_text.c_str() : "none", sizeof(header.library) - 1);
   std::strncpy(header.isa, api ? api->isa.c_str() : "any", sizeof(header.isa) - 1);
 
+  const std::string key(reinterpret_cast<const char*>(&header), sizeof(header));
+  if (auto live = LiveWeights::Global()->Find(key)) return tvm::ffi::Tensor(std::move(live));
+
   const int64_t size = header.body_offset + header.body_bytes;
   tvm::ffi::Tensor blob = tvm::ffi::Tensor::FromNDAlloc(AlignedAllocator(), tvm::ffi::ShapeView(&size, 1),
                                                         DLDataType{kDLUInt, 8, 1}, DLDevice{kDLCPU, 0});
@@ -374,6 +421,7 @@ tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& wanted) {
   std::memcpy(data, &header, sizeof(header));
   std::memcpy(data + sizeof(header), format.panels.data(), sizeof(Panel) * format.panels.size());
   Pack(plain, format, data + header.body_offset);
+  LiveWeights::Global()->Add(key, blob);
   return blob;
 }
 

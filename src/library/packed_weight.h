@@ -65,7 +65,7 @@ struct WeightFormat {
 };
 
 /*! Pack a contiguous weight for `format`, as it stores it: a header that describes the blob, the panels, the
- * bytes. */
+ * bytes. Who packs one that somebody holds gets that, and may not change it. */
 tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format);
 
 /*! The contiguous weight that was packed, for inspection and tests. */
