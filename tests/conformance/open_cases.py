@@ -15,9 +15,10 @@ import numpy as np
 from uir_tvm import hardware
 from uir_tvm.errors import CodegenError, UirError, VerifyError
 from uir_tvm.igraph import interpreter
-from uir_tvm.runtime.kernel import build_igraph, run_igraph
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
+
+from tests.as_programs import build_igraph, run_igraph
 
 from .cases import CASES, CLASSES, Case, CaseGraph, Operation
 from .open_shapes import OpenShape, open_shapes

@@ -15,8 +15,9 @@ from uir_tvm import hardware
 from uir_tvm.igraph.accuracy import ACCURACY, EXCEPTIONS, LEAST_NORMAL, Accuracy, accuracy_of
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.igraph.iops import BINARY, UNARY
-from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.target.registry import TARGETS
+
+from tests.as_programs import run_igraph
 
 from .bound_points import PARAMS, arguments, functions_of, graph_of, second_arguments
 

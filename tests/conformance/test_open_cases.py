@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from uir_tvm import hardware
 from uir_tvm.igraph import interpreter, parse_igraph
 from uir_tvm.igraph.sizes import at
-from uir_tvm.runtime.kernel import build_igraph, run_igraph
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import check as faults_of
 
+from tests.as_programs import build_igraph, run_igraph
 from tests.asked import ALL, asked
 
 from .cases import CASES, CLASSES, CaseGraph

@@ -18,12 +18,12 @@ from uir_tvm import hardware
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.iops import IOPS
-from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
 
+from tests.as_programs import run_igraph
 from tests.extracted import extracted
 
 from .cases import CASES, CLASSES, DTYPE_NAMES, QUICK, covered

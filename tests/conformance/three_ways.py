@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import tirx
-from uir_tvm import hardware
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
-from uir_tvm.pipeline import KernelRecord, compile_kernel
+from uir_tvm.pipeline import KernelRecord
 from uir_tvm.runtime.kernel import tensor_of
 from uir_tvm.target import registry
 from uir_tvm.target.device_module import device_module
+
+from tests.stock import stock
 
 #: Largest difference relative to the largest value.  fp32: sums of some hundred terms in another order and
 #: functions that are a few ULP apart, one after the other in a chain; narrow floats round after every iOp,
@@ -46,8 +48,13 @@ def random_arguments(func: tirx.PrimFunc, seed: int = 0) -> list[np.ndarray]:
 def run_function(
     func: tirx.PrimFunc, target: tvm.target.Target, arrays: list[np.ndarray]
 ) -> list[np.ndarray]:
-    """All arguments after a call of a PrimFunc that ``target`` lowers further."""
-    built = tvm.compile(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), target=target)
+    """All arguments after a call of a PrimFunc that ``target`` lowers further, as a program calls it."""
+    with called_by_a_program():
+        built = tvm.compile(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), target=target)
+    return _called(built, arrays)
+
+
+def _called(built: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     tensors = [tensor_of(a, a.shape) for a in arrays]
     built["main"](*tensors)
     return [t.numpy() for t in tensors]
@@ -61,26 +68,6 @@ def run_emitted(lowered: Any, target: tvm.target.Target, arrays: list[np.ndarray
     tensors = [tensor_of(a, a.shape, tvm.device(place.device)) for a in arrays]
     device_module({"main": lowered}, place)["main"](*tensors)
     return [t.numpy() for t in tensors]
-
-
-def host_llvm() -> tvm.target.Target:
-    """LLVM for this machine's instructions, without anything of ours."""
-    return tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
-
-
-def compare(
-    func: tirx.PrimFunc, target: tvm.target.Target, name: str, arrays: list[np.ndarray] | None = None
-) -> KernelRecord:
-    """Compile for a target and compare the three; the record has ``fallback`` when there is no iGraph.
-
-    Raises
-    ------
-    AssertionError
-        Two of the three differ by more than `TOLERANCE`.
-    """
-    record = compile_kernel(func, target, name)
-    compare_record(record, target, arrays)
-    return record
 
 
 def compare_record(
@@ -99,11 +86,11 @@ def compare_record(
     # in a model it is bound to the target already, but TVM is to lower it for the host
     func = record.products["prim_func"].without_attr("target")
     arrays = random_arguments(func) if arrays is None else arrays
-    stock = run_function(func, host_llvm(), arrays)
+    wanted = _called(stock(func), arrays)
     emitted = run_emitted(record.lowered, target, arrays)
     read = [a for a, p in zip(arrays, graph.params, strict=True) if p.role != "out"]
     reference = iter(interpreter.run(graph, *read))
-    for pointer, ours, theirs in zip(graph.params, emitted, stock, strict=True):
+    for pointer, ours, theirs in zip(graph.params, emitted, wanted, strict=True):
         if pointer.role == "in":
             continue
         agree(next(reference), theirs, f"{name}: interpreter and TVM on {pointer.name}")

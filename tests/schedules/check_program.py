@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import tvm
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.pipeline import compile_kernel
-from uir_tvm.runtime.kernel import run_igraph, tensor_of
+from uir_tvm.runtime.kernel import tensor_of
 from uir_tvm.target.registry import TARGETS
+
+from tests.as_programs import run_igraph
 
 from ..conformance.refusals import Subject, refusal_of
 from .in_numpy import in_numpy
@@ -57,7 +60,8 @@ def _emitted(lowered: Any, target: Any, func: Any, inputs: list[np.ndarray]) -> 
     # what is not written must not look right by chance
     blank = [np.full([int(n) for n in p.shape], 77, _NUMPY[str(p.dtype)]) for p in outputs]
     tensors = [tensor_of(a, a.shape) for a in [*inputs, *blank]]
-    built = tvm.compile(tvm.IRModule({"main": lowered}), target=target)
+    with called_by_a_program():
+        built = tvm.compile(tvm.IRModule({"main": lowered}), target=target)
     built["main"](*tensors)
     return [t.numpy() for t in tensors[len(inputs) :]]
 

@@ -12,16 +12,18 @@ import tvm
 from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.errors import CodegenError, ExtractionError, PassError, ScheduleError, UirError, VerifyError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.optimize import optimize
 from uir_tvm.pipeline import compile_kernel
-from uir_tvm.runtime.kernel import run_igraph, tensor_of
+from uir_tvm.runtime.kernel import tensor_of
 from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import verify
 
+from tests.as_programs import run_igraph
 from tests.extracted import extracted
 
 from .check_program import _agree
@@ -109,7 +111,9 @@ def _check(program: Program, trial: Trial, target: Any, emitting: str, seed: int
     # what is not written must not look right by chance
     blank = [np.full([int(n) for n in p.shape], 77, _NUMPY[str(p.dtype)]) for p in outputs]
     tensors = [tensor_of(a, a.shape) for a in [*inputs, *blank]]
-    tvm.compile(tvm.IRModule({"main": record.lowered}), target=target)["main"](*tensors)
+    with called_by_a_program():
+        built = tvm.compile(tvm.IRModule({"main": record.lowered}), target=target)
+    built["main"](*tensors)
     for got, want in zip(tensors[len(inputs) :], expected, strict=True):
         _agree(got.numpy(), want, program, largest, "the emitted code is not what NumPy says")
     return "cpu"

@@ -18,7 +18,7 @@ from uir_tvm.device.run_text import run
 from uir_tvm.igraph.rounds import limited
 from uir_tvm.kernel_graph.build import build_with
 from uir_tvm.optimize import optimize
-from uir_tvm.runtime.kernel import run_igraph, signature_of
+from uir_tvm.runtime.kernel import signature_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedules import attention
@@ -29,6 +29,7 @@ from uir_tvm.target.cpu.passes import PASSES as CPU_PASSES
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import equivalent
 
+from tests.as_programs import run_igraph
 from tests.extracted import extracted
 from tests.open_functions import OpenFunction, attended, attention_of
 

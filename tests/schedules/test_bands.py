@@ -12,11 +12,11 @@ from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
 from uir_tvm.igraph import interpreter
-from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.tune.spaces import design_spaces
 from uir_tvm.verify import verify
 
+from tests.as_programs import run_igraph
 from tests.extracted import extracted
 
 CPU = hardware.get("avx2-4core")

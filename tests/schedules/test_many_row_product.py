@@ -43,6 +43,7 @@ def test_x_is_brought_once_and_laid_out_before_all_columns(device: Any) -> None:
             assert_near(got, want)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("device", DEVICES, ids=name_of)
 def test_printed_text_of_open_rows_has_no_scalar_code(device: Any) -> None:
     """With groups of which tiles of chunks are whole, and with rows that no tile fills."""

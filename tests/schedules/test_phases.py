@@ -11,12 +11,13 @@ import tvm
 from tvm.relax import op
 from uir_tvm.errors import ScheduleError
 from uir_tvm.pipeline import KernelRecord, compile_kernel
-from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.schedules import elementwise, fallback
 from uir_tvm.schedules.demo import Example, from_relax
 from uir_tvm.schedules.phases import schedule_phases
 from uir_tvm.target.registry import TARGETS
+
+from tests.as_programs import run_igraph
 
 
 def bound(target: str) -> tvm.target.Target:

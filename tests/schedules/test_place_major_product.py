@@ -81,6 +81,7 @@ CASES = [(1, 37, Q4_1, "float16"), (20, 96, Q4_0, "float32")]
 MANY_CASES = [*CASES, (5, 48, Q4_0, "float32"), (1, 32, Q8, "float16"), (16, 32, Q8, "float32")]
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("device", DEVICES, ids=name_of)
 @pytest.mark.parametrize(("rows", "columns", "packing", "dtype"), asked(CASES, MANY_CASES))
 def test_printed_text_computes_the_definition(

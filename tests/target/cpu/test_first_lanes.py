@@ -16,6 +16,7 @@ import pytest
 import tvm
 import tvm_ffi
 from tvm import tirx, topi
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.pipeline import try_kernel
 from uir_tvm.schedule.blocks import collect
 from uir_tvm.target.cpu import first_lanes, transpose
@@ -105,7 +106,8 @@ def test_only_the_first_lanes_are_loaded_and_stored(dtype: str, in_parts: bool) 
     func = tirx.PrimFunc([x, y, z, n], text.attach(body)).with_attr(
         {"global_symbol": "kernel", "tirx.noalias": True}
     )
-    built = tvm.compile(tvm.IRModule({"kernel": func}), target=llvm_target())["kernel"]
+    with called_by_a_program():
+        built = tvm.compile(tvm.IRModule({"kernel": func}), target=llvm_target())["kernel"]
     rng = np.random.default_rng(1)
     for count in (-1, 0, 1, 2, 5, 7, 8, 15, 16):
         bits = rng.integers(0, 100, 16).astype(storage)
@@ -136,7 +138,8 @@ def test_parts_of_blocks_are_transposed(bits: int, lanes: int) -> None:
     func = tirx.PrimFunc([source, target, rows, cols], text.attach(step)).with_attr(
         {"global_symbol": "kernel", "tirx.noalias": True}
     )
-    built = tvm.compile(tvm.IRModule({"kernel": func}), target=llvm_target())["kernel"]
+    with called_by_a_program():
+        built = tvm.compile(tvm.IRModule({"kernel": func}), target=llvm_target())["kernel"]
     for r, c in [
         (1, 1),
         (1, lanes),

@@ -11,6 +11,7 @@ import pytest
 import tvm
 from tvm import te, tirx
 from tvm_ffi.structural import structural_map
+from uir_tvm.argument_checks import called_by_a_program
 from uir_tvm.bound_kernel import symbols_in
 from uir_tvm.igraph import HardwareModel, IGraph, parse_igraph, print_igraph
 from uir_tvm.igraph.space import Size
@@ -59,7 +60,8 @@ def test_every_element_is_moved_at_any_sizes(vector_bytes: int, dtype: str) -> N
     for name, func in (("copy", copy), ("added", with_added(dtype))):
         graph, made = scheduled(processor(vector_bytes), func)
         lowered = lower(graph, made)
-        kernels[name] = tvm.compile(tvm.IRModule({"main": lowered}), target=llvm_target())["main"]
+        with called_by_a_program():
+            kernels[name] = tvm.compile(tvm.IRModule({"main": lowered}), target=llvm_target())["main"]
     rng = np.random.default_rng(5)
     sides = (1, 3, 7, 8, 9, 16, 17, 33, 65)
     for rows, cols in (*product(sides, sides), (512, 8), (8, 512), (512, 300)):
