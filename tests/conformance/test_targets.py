@@ -24,6 +24,7 @@ from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
 
 from tests.as_programs import run_igraph
+from tests.asked import in_turn
 from tests.extracted import extracted
 
 from .cases import CASES, CLASSES, DTYPE_NAMES, QUICK, covered
@@ -134,8 +135,22 @@ def _elsewhere(name: str, target: str) -> bool:
     return target == "uir-cpu" and kind in ("unary", "binary", "compare") and dtype in DTYPE_NAMES[2:]
 
 
-#: Cases with their targets.
-RUN = [(n, t) for n in (CASES if ALL_CASES else QUICK) for t in TARGETS if ALL_CASES or not _elsewhere(n, t)]
+def _is_of_further_shape(name: str) -> bool:
+    """fp32 in another shape class than the ragged one, which has tails and boxes."""
+    kind, dtype, shape = (*name.split("-"), "", "")[:3]
+    return kind in CLASSES and dtype == "fp32" and shape != "ragged"
+
+
+def _run() -> list[tuple[str, str]]:
+    """Cases with their targets; in further shapes each is run on uir-cpu and on one device."""
+    if ALL_CASES:
+        return [(name, target) for name in CASES for target in TARGETS]
+    further = [name for name in QUICK if _is_of_further_shape(name)]
+    ragged = [(n, t) for n in QUICK if n not in further for t in TARGETS if not _elsewhere(n, t)]
+    return [*ragged, *in_turn(further, TARGETS)]
+
+
+RUN = _run()
 
 
 @pytest.mark.parametrize(("name", "target"), RUN)
