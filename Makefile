@@ -15,6 +15,10 @@ ifeq ($(words $(MAKECMDGOALS)),1)
 MAKEFLAGS += --jobs=3
 endif
 
+# Bytecode is kept, whatever the environment says: the suite alone starts a hundred processes that import TVM.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+
 BUILT_FROM = setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
 # Most of what packages have is never imported: Python compiles to bytecode what is.
 PIP = $(RUN) -m pip install --quiet --no-compile -c constraints.txt

@@ -27,8 +27,8 @@ ALL = bool(os.environ.get("UIR_TEST_ALL"))
 #: Operators in a model of its own; a model of all takes the virtual machine's registers.
 TOGETHER = 12
 BATCHES = [QUICK[start : start + TOGETHER] for start in range(0, len(QUICK), TOGETHER)]
-#: Batches that are compared kernel by kernel, which doubles their time, and takes minutes of roi_align; all with
-#: ``UIR_TEST_ALL=1``.
+#: Batches that are compared kernel by kernel, which doubles their time (and takes minutes of roi_align); all
+#: with ``UIR_TEST_ALL=1``.
 COMPARED = (7, 11)
 #: What stock TVM computes wrongly or not at all, and what once crashed.
 MENDED = (
