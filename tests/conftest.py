@@ -42,6 +42,8 @@ settings.load_profile("uir")
 
 #: A comparison takes about as long as a kernel takes to compile; the other folders compile the same recipes.
 COMPARED = frozenset({"conformance", "optimize", "schedules", "verify"})
+#: Who tells of differences.
+COMPARER = logging.getLogger("uir_tvm.verify.compared")
 
 
 class _Differences(logging.Handler):
@@ -85,12 +87,10 @@ def differences(
     if "UIR_FAULTS" not in os.environ:
         monkeypatch.setenv("UIR_FAULTS", "raise")
     handler = _Differences()
-    logger = logging.getLogger("uir_tvm.verify.compared")
-    level = logger.level
-    # a test of `uir --quiet` leaves the loggers above it silent
-    logger.setLevel(logging.WARNING)
-    logger.addHandler(handler)
+    # a test of `uir --quiet` leaves the loggers above it silent; to set a level goes through all loggers
+    if COMPARER.level != logging.WARNING:
+        COMPARER.setLevel(logging.WARNING)
+    COMPARER.addHandler(handler)
     yield handler.found
-    logger.removeHandler(handler)
-    logger.setLevel(level)
+    COMPARER.removeHandler(handler)
     assert not handler.found, "\n".join(map(str, handler.found))

@@ -95,7 +95,7 @@ def test_one_kernel_is_right_at_every_size(function: str, number: int, target: s
 
 
 @pytest.mark.compares_itself
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", asked(["uir-cpu", "uir-bang"], list(TARGETS)))
 def test_a_convolution_of_which_no_size_is_closed(target: str) -> None:
     """Seven sizes and two that follow, six of them ends of loops: more conditions than a box has sides."""
     form, kernel = made("convolution", 7, target)

@@ -18,18 +18,19 @@ from .judge import EQUIVALENT, judge
 from .random_graphs import careless_graph, valid_graph
 
 ENTRIES = {entry.name: entry for entry in by_hand.entries()}
+ORIGINALS = {str(entry.graph) for entry in ENTRIES.values()}
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_kind_plants_something_in_the_corpus(kind: str) -> None:
-    """Each mutator makes graphs that differ from the original, and from each other where there are two."""
+    """Each mutator makes graphs that differ from all originals."""
     made = [
         graph
         for entry in ENTRIES.values()
         for _, graph in campaign.plants(entry.graph, FAULTS[kind], random.Random(0), 2)
     ]
     assert made
-    assert all(str(graph) != str(entry.graph) for graph in made for entry in ENTRIES.values())
+    assert not ORIGINALS & {str(graph) for graph in made}
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -21,7 +21,7 @@ TOKENS = [7, 8, 9, 3, 20, 41]
 
 
 def load(**given: Any) -> Any:
-    return uir_tvm.llm.load(model(1), max_length=40, chunk=20, tokenizer=tokenizer(), **given)
+    return uir_tvm.llm.load(model(), max_length=40, chunk=20, tokenizer=tokenizer(), **given)
 
 
 def test_logits_are_close_and_not_the_same(tmp_path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ LAYERS, ROOM = 2, 12
 TOKEN = {"input_ids": (1, 1), "cache_position": (1,)}
 
 
-def step(weights: str | None, target: Any) -> tuple[tvm.IRModule, tvm.IRModule]:
-    """The program of a token, lowered plainly and with its launches captured."""
+@functools.cache
+def step(weights: str | None, on_gpu: bool = True) -> tuple[tvm.IRModule, tvm.IRModule]:
+    """The program of a token, lowered plainly and with its launches captured; for LLVM, or a GPU."""
     program = exported(packed_model(model(LAYERS), weights), ROOM, ROOM)
+    target = tvm.target.Target(GPU) if on_gpu else "llvm"
     graph = to_relax(build(import_model(program, TOKEN), target))
     plain = vm_passes(None)(graph)
     with tvm.transform.PassContext(config={cuda_graph.OPTION: True}):
@@ -36,7 +39,7 @@ def step(weights: str | None, target: Any) -> tuple[tvm.IRModule, tvm.IRModule]:
 @pytest.mark.parametrize("weights", ["float16", "q4"])
 def test_a_token_is_one_graph(weights: str) -> None:
     """Of all layers: kernels, products of the library, writes of keys and values; copies alone are left."""
-    plain, made = step(weights, tvm.target.Target(GPU))
+    plain, made = step(weights)
     (name,) = captures(made)
     assert launches(made, name) == launches(plain, "main") >= 8 * LAYERS
     assert set(outside(made)) == {cuda_graph.COPY, cuda_graph.BY_ADDRESS}
@@ -46,7 +49,7 @@ def test_a_token_is_one_graph(weights: str) -> None:
 
 
 def test_what_breaks_capture_is_named() -> None:
-    _, made = step("q4", tvm.target.Target(GPU))
+    _, made = step("q4")
     kernel = next(gvar.name_hint for gvar in made.functions if "packed_product" in gvar.name_hint)
     with pytest.raises(TargetError, match=f"kernel {kernel} cannot be captured") as caught:
         cuda_graph.refuse_host(made, {kernel: "its reason"})
@@ -55,7 +58,7 @@ def test_what_breaks_capture_is_named() -> None:
 
 def test_replays_are_the_tokens_of_plain_calls(graphs: Graphs) -> None:
     """Two conversations in turns: each is captured once, and goes on with its own keys and values."""
-    plain, made = (machine_of(mod) for mod in step(None, "llvm"))
+    plain, made = (machine_of(mod) for mod in step(None, on_gpu=False))
     shapes = [(1, 2, ROOM, 8)] * (2 * LAYERS)
     states = [[_zeros(shapes) for _ in range(2)] for _ in range(2)]
     token = 7

@@ -13,6 +13,8 @@ import re
 import pytest
 from uir_tvm.target.registry import TARGETS
 
+from tests.asked import in_turn
+
 from . import in_place
 from .doors import DOORS, attempt
 from .structure import Instance
@@ -62,8 +64,9 @@ def test_on_a_device(instance: Instance, target: str) -> None:
         check(instance, target, door)
 
 
-@pytest.mark.parametrize("target", [name for name in TARGETS if name != "uir-cpu"])
-@pytest.mark.parametrize("name", NARROW_UPDATES)
+@pytest.mark.parametrize(
+    ("name", "target"), in_turn(NARROW_UPDATES, [name for name in TARGETS if name != "uir-cpu"], always=0)
+)
 def test_narrow_updates_on_a_device(name: str, target: str) -> None:
     structure = STRUCTURES[name]
     check(Instance(structure, structure.sizes[0], "float16"), target, "uir_tvm.compile")

@@ -30,6 +30,7 @@ from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import equivalent
 
 from tests.as_programs import run_igraph
+from tests.asked import every_two
 from tests.extracted import extracted
 from tests.open_functions import OpenFunction, attended, attention_of
 
@@ -222,11 +223,16 @@ def test_the_emitted_kernel_is_right_on_the_host_model(kind: str, dtype: str, ke
     np.testing.assert_allclose(got, want, atol=2 * 3 * unit)
 
 
-@pytest.mark.parametrize("kind", ["cuda", "bang", "ascend"])
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize(("heads", "keys"), [((1, 1), 64), ((2, 2), 300), ((3, 1), 65)])
-def test_decoding_on_the_host_model(heads: tuple[int, int], keys: int, dtype: str, kind: str) -> None:
+#: Any two of a kind of device, a shape and a dtype; all three with ``UIR_TEST_ALL=1``.
+DECODED = every_two(
+    ["cuda", "bang", "ascend"], [((1, 1), 64), ((2, 2), 300), ((3, 1), 65)], ["float32", "float16"]
+)
+
+
+@pytest.mark.parametrize(("kind", "shape", "dtype"), DECODED)
+def test_decoding_on_the_host_model(kind: str, shape: tuple[tuple[int, int], int], dtype: str) -> None:
     """One query: its scores are one row, which a loop of one row makes a column; the printed text, run."""
+    heads, keys = shape
     q_heads, kv_heads = heads
     func = kernel(heads, 1, keys, 16, dtype)
     graph = optimize(graph_of(func, kind)).graph
