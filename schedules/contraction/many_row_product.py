@@ -172,7 +172,7 @@ def _make_factors(sch: Schedule, hw: HardwareModel, products: Sequence[Any], uni
         nests.append((unit, parts))
     nest = join_nests(sch, nests, factors)
     made = {b.name for b in factors}
-    feeding = _feeding(leaf_blocks(sch), made)
+    feeding = feeding_of(leaf_blocks(sch), made)
     attach_producers(sch, nest, among=feeding - made)
     return feeding
 
@@ -208,7 +208,7 @@ def _tile(hw: HardwareModel, sizes: tuple[int, int, int], units: int, is_open: b
     tall, broad = (
         sorted({*(min(side, size) for side in SIDES), *_divisors(size, max(SIDES))}) for size in sizes[:2]
     )
-    tiles = [(r, c, g) for r in tall for c in broad for g in _chunks(hw, sizes[2])]
+    tiles = [(r, c, g) for r in tall for c in broad for g in chunks_of(hw, sizes[2])]
     fitting = [tile for tile in tiles if held(*tile) <= room]
     return min(fitting, key=work) if fitting else min(tiles, key=lambda tile: held(*tile))
 
@@ -218,7 +218,7 @@ def _depth(hw: HardwareModel) -> int:
     return max(1, space_of(hw).matrix_bytes // 4)
 
 
-def _chunks(hw: HardwareModel, groups: int) -> list[int]:
+def chunks_of(hw: HardwareModel, groups: int) -> list[int]:
     """Numbers of groups that a tile may take at once.
 
     Where rows of a tile begin at blocks of memory, whole blocks of bytes; else such as leave no rest, or
@@ -253,7 +253,7 @@ def _divisors(number: int, most: int) -> list[int]:
     return [d for d in range(1, min(number, most) + 1) if number % d == 0]
 
 
-def _feeding(blocks: Sequence[BlockInfo], found: Collection[str]) -> set[str]:
+def feeding_of(blocks: Sequence[BlockInfo], found: Collection[str]) -> set[str]:
     """Blocks, by name, and those that make what they read."""
     fed = set(found)
     for block in reversed(blocks):
@@ -268,4 +268,4 @@ def _inner_blocks(sch: Schedule, products: Sequence[Any], apart: set[str]) -> tu
     blocks = leaf_blocks(sch)
     names = {str(sch.get(block).name_hint) for block in products}
     of_place = {b.name for b in blocks if role_of(b.stmt) == VALUES}
-    return of_place, _feeding(blocks, names) - names - of_place - apart
+    return of_place, feeding_of(blocks, names) - names - of_place - apart

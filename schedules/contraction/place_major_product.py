@@ -10,12 +10,16 @@ each group has a sum of its own (`uir_tvm.schedules.contraction.group_sums`)::
         for r, c, g: S.local[r, c, g] += X.local * N.local
       for r, c, g: P.local[r, c] += s * S.local + ...
       for r, c: Y[r, c] = f(P.local[r, c])
+
+Where X of all groups leaves no room for tiles, they take chunks of groups one after the other, of which X is
+made again for every tile: all but the last line are in a loop over these.
 """
 
 from __future__ import annotations
 
 import math
 
+import attrs
 import tvm
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm_ffi.structural import structural_map
@@ -32,11 +36,16 @@ from uir_tvm.schedule.blocks import (
 )
 from uir_tvm.schedule.decisions import Decisions
 from uir_tvm.schedule.prepare import prepare
-from uir_tvm.schedule.row_chain import attach_producers, decide_groups, map_chain, output_blocks
+from uir_tvm.schedule.row_chain import Nest, attach_producers, decide_groups, map_chain, output_blocks
 from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import units_of
 from uir_tvm.schedules.contraction.group_sums import with_group_sums
-from uir_tvm.schedules.contraction.many_row_product import many_row_product, role_of
+from uir_tvm.schedules.contraction.many_row_product import (
+    chunks_of,
+    feeding_of,
+    many_row_product,
+    role_of,
+)
 
 #: Rows up to which the vector unit is faster than the matrix unit, whose factors are laid out first.
 FEW_ROWS = 8
@@ -46,6 +55,13 @@ ELEMENT_BYTES = 26
 ROW_BYTES = 8
 #: Elements that take as long as the starts of a tile's instructions; by how much more a tile's end costs.
 START_ELEMENTS, RAGGED = 1024, 1.05
+#: Instructions that a place takes for a byte, and more of them for each row; those of a number of x, which is
+#: made again for every chunk of groups, and those at a chunk's end for each sum.
+BYTE_STEPS, ROW_STEPS, X_STEPS, END_STEPS = 2.5, 4, 6, 6
+#: Fewest groups of a chunk: instructions work on rows of so many elements.
+LEAST_CHUNK = 32
+#: Bytes of reg that a number of x takes while it is made: as it comes, by place, and as two factors.
+X_BYTES = 12
 
 
 def is_place_major(sch: Schedule) -> bool:
@@ -83,10 +99,13 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
     number = next(b.spatial[-1] for b in leaf_blocks(sch) if _codes(b))
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions)
     shared = _of_all_columns(sch)
-    held = 4 * max((b.size for b in leaf_blocks(sch) if b.name in shared and role_of(b.stmt) == X), default=0)
-    columns = _columns(hw, column, number, groups * units_of(hw), rows, held)
+    held = max((b.size for b in leaf_blocks(sch) if b.name in shared and role_of(b.stmt) == X), default=0)
+    columns, chunk = _tile(hw, (rows, column, number), groups * units_of(hw), held)
     nest = map_chain(sch, hw, rows, (rows, columns), num_groups=groups, split_columns=True)
-    attach_producers(sch, nest, shared)
+    if chunk == number:
+        attach_producers(sch, nest, shared)
+    else:
+        _attach_in_chunks(sch, nest, shared, chunk)
     for block in products:
         place, *inner = reduction_loops(sch, block)
         own = sch.get_loops(block)[-len(sch.get(block).iter_vars) :]
@@ -105,6 +124,29 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
     return sch
 
 
+def _attach_in_chunks(sch: Schedule, nest: Nest, shared: set[str], chunk: int) -> None:
+    """Move what a tile needs under its loop, what a chunk of groups needs under a loop over these."""
+    (total,) = (
+        b
+        for b in reduction_blocks(sch)
+        if not role_of(b.stmt) and UNPACKED not in dict(b.stmt.annotations) and b.name not in shared
+    )
+    blocks = leaf_blocks(sch)
+    once = {b.name for b in blocks if b.name in shared and role_of(b.stmt) != X}
+    inner = feeding_of(blocks, {total.name}) - {total.name} - once
+    attach_producers(sch, nest, among={b.name for b in blocks} - inner - once)
+    (group,) = reduction_loops(sch, total.rv)
+    chunks, group = sch.split(group, [None, chunk])
+    own = sch.get_loops(total.rv)[-len(total.extents) - 1 :]
+    spatial = [
+        loop for loop in own if not any(sch.get(loop).same_as(sch.get(each)) for each in (chunks, group))
+    ]
+    sch.reorder(chunks, *spatial, group)
+    sch.annotate(chunks, LOOP, 1)
+    attach_producers(sch, attrs.evolve(nest, lid=chunks), among=inner)
+    attach_producers(sch, nest, once, among=once)
+
+
 def _of_all_columns(sch: Schedule) -> set[str]:
     """Blocks that make what all columns are multiplied by."""
     blocks = leaf_blocks(sch)
@@ -116,17 +158,45 @@ def _of_all_columns(sch: Schedule) -> set[str]:
     return found
 
 
-def _columns(hw: HardwareModel, column: int, groups: int, units: int, rows: int, held: int) -> int:
-    """Columns of a tile that memory has room for: those by which the busiest unit is done first."""
-    room = max(0, int(hw.figures.get("tile_bytes", hw.reg_bytes // 2)) - held) // shrink_of(hw)
-    most = max(1, room // ((ELEMENT_BYTES + ROW_BYTES * (rows - 1)) * groups))
+def _tile(hw: HardwareModel, sizes: tuple[int, int, int], units: int, held: int) -> tuple[int, int]:
+    """Columns and groups of a tile that memory has room for: those by which the busiest unit is done first.
 
-    def work(tile: int) -> tuple[float, int]:
-        rounds = math.ceil(math.ceil(column / tile) / units)
-        # a tile that is not whole is masked
-        return rounds * (tile + START_ELEMENTS / groups) * (1 if column % tile == 0 else RAGGED), -tile
+    Parameters
+    ----------
+    sizes : tuple of int
+        Rows, columns, groups.
+    held : int
+        Numbers of x.
+    """
+    rows, column, groups = sizes
+    room = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
+    shrink, each = shrink_of(hw), ELEMENT_BYTES + ROW_BYTES * (rows - 1)
+    steps, places = BYTE_STEPS + ROW_STEPS * rows, held // (2 * rows * groups)
 
-    return min(range(1, min(most, column) + 1), key=work)
+    def tile(chunk: int, reserved: int) -> tuple[float, int, int]:
+        most = max(1, max(0, room - reserved) // shrink // (each * chunk))
+
+        def work(columns: int) -> tuple[float, int]:
+            rounds = math.ceil(math.ceil(column / columns) / units)
+            # a tile that is not whole is masked
+            return rounds * (columns + START_ELEMENTS / chunk) * (
+                1 if column % columns == 0 else RAGGED
+            ), -columns
+
+        columns = min(range(1, min(most, column) + 1), key=work)
+        rounds = math.ceil(math.ceil(column / columns) / units)
+        cost = places * steps * chunk * work(columns)[0]
+        if chunk < groups:
+            cost += rounds * (END_STEPS * rows * columns * chunk + X_STEPS * held * chunk / groups)
+        return cost * math.ceil(groups / chunk), columns, chunk
+
+    chunks = [chunk for chunk in chunks_of(hw, groups) if LEAST_CHUNK <= chunk < groups]
+    tiles = [tile(chunk, X_BYTES * held * chunk // groups) for chunk in chunks]
+    # while factors are made of it, x is there too
+    if not tiles or max(4 * held + each * groups, 6 * held) <= room:
+        tiles.append(tile(groups, 4 * held))
+    _, columns, chunk = min(tiles)
+    return columns, chunk
 
 
 def _codes(block: BlockInfo) -> bool:

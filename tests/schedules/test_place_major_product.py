@@ -77,6 +77,18 @@ def test_graph_and_tvm_compute_the_definition(hw: HardwareModel, rows: int) -> N
             assert_near(tensors[-1].numpy(), want)
 
 
+@pytest.mark.parametrize("device", DEVICES, ids=name_of)
+def test_long_inputs_of_several_rows_are_taken_in_chunks(device: Any) -> None:
+    """11008 inputs of each of four rows leave no room for a tile: chunks of them are held, not all."""
+    hw, groups = device.hardware, 344
+    func, (arrays, want) = function(4, 16, Q4_1, groups=groups), given(4, 16, Q4_1, groups=groups)
+    graph = extracted(apply_default(func, hw), hw)
+    (got,) = interpreter.run(graph, *arrays)
+    assert_near(got, want)
+    held = 4 * max(pointer.size for pointer in graph.pointers if pointer.level == "reg")
+    assert held < int(hw.figures["tile_bytes"])
+
+
 CASES = [(1, 37, Q4_1, "float16"), (20, 96, Q4_0, "float32")]
 MANY_CASES = [*CASES, (5, 48, Q4_0, "float32"), (1, 32, Q8, "float16"), (16, 32, Q8, "float32")]
 
