@@ -13,6 +13,9 @@ from .torch_arithmetic import NARROW
 
 aten = torch.ops.aten
 
+#: Whole numbers up to this one are numbers of float32.
+EXACT = 1 << 24
+
 
 def first_extreme(x: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Tensor, Tensor]:
     """The extreme along an axis and the first index that holds it.
@@ -30,10 +33,13 @@ def first_extreme(x: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Te
     size = x.shape[dim]
     shape = [1] * x.dim()
     shape[dim] = size
-    place = torch.arange(size, dtype=torch.int32, device=x.device).reshape(shape)
     # of every row one is found; an open size is no number
-    beyond = size if isinstance(size, int) else torch.iinfo(torch.int32).max
-    index = torch.where(found, place, beyond).to(torch.int32).amin(dim, keepdim).to(torch.int64)
+    known = isinstance(size, int)
+    # places are floats where these are exact: devices have vector instructions for them
+    dtype = torch.float32 if known and size <= EXACT else torch.int32
+    place = torch.arange(size, dtype=dtype, device=x.device).reshape(shape)
+    beyond = size if known else torch.iinfo(torch.int32).max
+    index = torch.where(found, place, beyond).to(dtype).amin(dim, keepdim).to(torch.int64)
     peak = peak if keepdim else peak.squeeze(dim)
     return (peak != 0 if x.dtype == torch.bool else peak), index
 

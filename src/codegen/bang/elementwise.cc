@@ -44,6 +44,15 @@ Value FloatOf(Program& p, const std::string& name, const std::string& dtype, Val
   return direct ? made : p.Stored(made, dtype);
 }
 
+/*! \brief A function of bools, which are 0 and 1 as floats; y.id -1 for unary ones.  id -1 where there is none. */
+Value TruthOf(Program& p, const std::string& name, Value x, Value y) {
+  Value a = p.Float(x);
+  if (y.id < 0) return name == "not" ? p.Stored(p.Compare("EQ", a, 0.0), "bool") : Value{-1};
+  if (name == "xor") return p.Stored(p.Compare("NE", a, p.Float(y)), "bool");
+  if (name != "and" && name != "or") return {-1};
+  return p.Stored(BinaryOf(p, name == "and" ? "mul" : "max", a, p.Float(y)), "bool");
+}
+
 /*! \brief Whether kernels write 16-bit floats only. */
 bool EndsNarrow(const Emitter& e) {
   bool writes = false;
@@ -177,9 +186,10 @@ void EmitUnary(Emitter& e, const IOp& iop) {
     RunProgram(e, p, ByteBitsOf(p, iop, p.Input(0, dtype)), target, {source});
     return;
   }
-  if (IsFloat(dtype)) {
+  if (IsFloat(dtype) || dtype == "bool") {
     Program p = ProgramFor(e, target);
-    Value made = FloatOf(p, name, dtype, InputOf(e, p, iop, 0), {-1}, AsDouble(param));
+    Value made = dtype == "bool" ? TruthOf(p, name, p.Input(0, dtype), {-1})
+                                 : FloatOf(p, name, dtype, InputOf(e, p, iop, 0), {-1}, AsDouble(param));
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, target, {source});
     return;
@@ -197,6 +207,13 @@ void EmitBinary(Emitter& e, const IOp& iop) {
              "run this operator on the host");
   }
   if (IsSpread(iop->sources[0]) || IsSpread(iop->sources[1])) return EmitCycled(e, iop);
+  if (dtype == "bool") {
+    Program p = ProgramFor(e, iop->targets[0]);
+    Value made = TruthOf(p, name, p.Input(0, dtype), p.Input(1, dtype));
+    if (made.id < 0) RefuseDtype(e, name, dtype);
+    RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});
+    return;
+  }
   if (IsFloat(dtype)) {
     Program p = ProgramFor(e, iop->targets[0]);
     Value x = InputOf(e, p, iop, 0);
