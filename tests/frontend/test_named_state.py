@@ -17,6 +17,7 @@ from tvm.script import tirx as T
 from uir_tvm.errors import ArtifactError, FrontendError, PositionError, ShapeError
 
 LENGTH = 6
+TARGETS = ("uir-cpu", "uir-cuda", "uir-ascend", "uir-bang")
 NAMES = {"past_key_values.0.key": "present.0.key", "past_key_values.0.value": "present.0.value"}
 
 
@@ -53,9 +54,10 @@ def decoder(length: int | str = LENGTH) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-@pytest.mark.parametrize("state", [True, NAMES])
-def test_past_and_present_are_state(state: Any) -> None:
-    exe = uir_tvm.compile(decoder(), state=state)
+@pytest.mark.parametrize(("state", "target"), [(True, "uir-cpu"), *((NAMES, each) for each in TARGETS)])
+def test_past_and_present_are_state(state: Any, target: str) -> None:
+    exe = uir_tvm.compile(decoder(), target, state=state)
+    assert not any(kernel.fallback for kernel in exe.info.kernels)
     assert [spec.name for spec in exe.info.inputs] == ["x", "place"] and len(exe.info.outputs) == 1
     expected = np.zeros((1, 2, LENGTH, 3), "float32")
     for place in (0, 3, 3, -1):
@@ -152,8 +154,10 @@ class Updating:
         return y
 
 
-def test_arguments_that_kernels_of_relax_update_are_state() -> None:
-    exe = uir_tvm.compile(Updating, state={"c": None})
+@pytest.mark.parametrize("target", TARGETS)
+def test_arguments_that_kernels_of_relax_update_are_state(target: str) -> None:
+    exe = uir_tvm.compile(Updating, target, state={"c": None})
+    assert not any(kernel.fallback for kernel in exe.info.kernels)
     x = np.arange(4, dtype="float32")
     for calls in (1, 2, 3):
         np.testing.assert_array_equal(exe(x), 2 * calls * x)
@@ -162,7 +166,8 @@ def test_arguments_that_kernels_of_relax_update_are_state() -> None:
     np.testing.assert_array_equal(exe(x), 2 * x)
 
 
-def test_results_of_relax_are_state_by_number() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_results_of_relax_are_state_by_number(target: str) -> None:
     builder = tvm.relax.BlockBuilder()
     x, h = (tvm.relax.Var(name, tvm.relax.TensorType([3], "float32")) for name in "xh")
     with builder.function("main", [x, h]):
@@ -170,7 +175,8 @@ def test_results_of_relax_are_state_by_number() -> None:
             new = builder.emit(tvm.relax.op.add(tvm.relax.op.multiply(h, tvm.relax.const(0.5)), x))
             results = [builder.emit_output(new), builder.emit_output(tvm.relax.op.exp(new))]
         builder.emit_func_output(tvm.relax.Tuple(results))
-    exe = uir_tvm.compile(builder.get(), state={"h": 0})
+    exe = uir_tvm.compile(builder.get(), target, state={"h": 0})
+    assert not any(kernel.fallback for kernel in exe.info.kernels)
     h_now, given = np.zeros(3, "float32"), np.arange(3, dtype="float32")
     for _ in range(3):
         h_now = h_now * 0.5 + given

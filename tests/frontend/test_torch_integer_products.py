@@ -95,7 +95,7 @@ def test_products_are_integers_between_which_values_stay_bytes(
     assert (difference < 0.01).mean() > 0.9
 
 
-@pytest.mark.parametrize("target", asked(("uir-cuda",), ("uir-cuda", "uir-ascend")))
+@pytest.mark.parametrize("target", asked(("uir-cuda", "uir-bang"), ("uir-cuda", "uir-ascend", "uir-bang")))
 def test_devices_multiply_integers_too(target: str) -> None:
     """Products of matrices; such small convolutions are in floats, and say so."""
     model = _network(UNSIGNED, False)
