@@ -73,8 +73,8 @@ CONVOLUTIONS = ("fast", "direct")
 #: the modelled time either way; or all such candidates are merged, or all stay apart.
 FUSIONS = ("priced", "merged", "apart")
 
-#: What computes an attention (`uir_tvm.kernel_graph.attention`): what takes less time by the model; one kernel
-#: wherever the target has one for it; or the library's products around a softmax.
+#: What computes an attention (`uir_tvm.kernel_graph.attention`): what takes less time by the model; one
+#: kernel wherever the target has one for it; or the library's products around a softmax.
 ATTENTIONS = ("auto", "kernel", "library")
 
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.

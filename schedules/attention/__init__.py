@@ -227,7 +227,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
 
 
 def _stages_in_reg(parts: HasExtents, hw: HardwareModel, rows: int, keys: int, stages: int) -> int:
-    """Blocks in flight of a unit alone: what it stages it may hold in reg (pass promote), as far as that goes."""
+    """Blocks in flight of a unit alone: it may hold what it stages in reg (pass promote)."""
     room = hw.reg_bytes // shrink_of(hw) - reg_bytes(parts, rows, keys)
     return max(1, min(stages, room // block_bytes(parts, keys)))
 

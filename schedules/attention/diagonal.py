@@ -43,8 +43,8 @@ EXACT = 1 << 24
 def places_in_floats(expr: Any) -> Any:
     """An expression whose comparisons of places are made in fp32, of which vectors have functions.
 
-    Before: ``j <= i + d``.  After: ``float32(j) - float32(i + d) <= 0``: of a row and a column of numbers, both
-    short, and exact where all places are less than `EXACT`.
+    Before: ``j <= i + d``.  After: ``float32(j) - float32(i + d) <= 0``: of a row and a column of numbers,
+    both short, and exact where all places are less than `EXACT`.
     """
 
     def compared(node: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles of attention that divide all rows, keys and groups, where products are made by a unit that reads dram.
+"""Tiles of attention that divide all rows, keys and groups, for units of products that read dram.
 
 Such a unit reads queries, keys and values where they lie, if they are whole tiles that nothing may leave out.
 A tile at the end of rows, a block at the end of keys, or a group without a tile in the last turn would have

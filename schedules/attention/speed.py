@@ -27,8 +27,8 @@ class AttentionSpeed:
         How many times as fast products of the library must be by the model where one kernel is usual: more
         than once where the model gives orders of magnitude, and the table what is known otherwise.
     times : float
-        How many times as long a tile takes as all of its steps by the machine model, if it is no even one: what
-        is masked or staged.
+        How many times as long a tile takes as all of its steps by the machine model, if it is no even one:
+        what is masked or staged.
     """
 
     reached: float = 0.8

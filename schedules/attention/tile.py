@@ -34,8 +34,8 @@ class FlashTile:
         key or a value at a time is a factor.  Nothing of keys and values is then packed, and maxima and
         sums are those of vectors.
     held : bool
-        Whether blocks of values are held in reg as they lie in memory, so that the next one is on its way while
-        this one is turned for its product.
+        Whether blocks of values are held in reg as they lie in memory, so that the next one is on its way
+        while this one is turned for its product.
     widened : bool
         Whether narrow operands are made fp32 on chip, once for all products that they are in.
     parts : int
@@ -66,7 +66,7 @@ class FlashTile:
 
 
 def reg_bytes(parts: HasExtents, rows: int, keys: int) -> int:
-    """Bytes of reg: sums and what rescales them, queries, and of scores, mask, arguments and weights three."""
+    """Bytes of reg: sums and what rescales them, queries; of scores, mask, arguments, weights three."""
     narrow = dtype_bytes(parts.weight_dtype)
     return rows * (8 * parts.usual.width + narrow * parts.usual.head + (12 + narrow) * keys + 32)
 

@@ -317,6 +317,7 @@ def test_passes_of_ones_own(model: pathlib.Path, tmp_path: pathlib.Path) -> None
     """What the passes changed stands above the graph that the target got."""
     ok("compile", model, "-o", tmp_path / "none.uir", "--passes", "none")
     more = ("--passes", "dead,allocate", "--fast-math", "--convolution", "direct", "--fusion", "merged")
+    more = (*more, "--attention", "kernel")
     ok("compile", model, "-o", tmp_path / "some.uir", *more)
     args = ("--kernel", KERNEL, "--stage", "optimize")
     none, some = (ok("inspect", tmp_path / name, *args).stdout for name in ("none.uir", "some.uir"))

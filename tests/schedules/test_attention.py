@@ -192,7 +192,7 @@ def test_what_is_no_attention_is_refused_with_the_reason() -> None:
 
 
 def test_blocks_with_products_have_a_cube_core_each_and_as_many_tiles() -> None:
-    """16 tiles of 64 queries, beside each of which is a cube core: none is masked, and products read memory."""
+    """16 tiles of 64 queries, each beside a cube core: none is masked, and products read memory."""
     func = kernel((4, 4), 256, 64, 16)
     tile = attention.tile_of(read_parts(Schedule(func, debug_mask="none")), ASCEND)
     assert tile.even and (tile.rows, tile.groups) == (64, 16)

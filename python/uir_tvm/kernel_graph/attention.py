@@ -295,7 +295,10 @@ def _decide(found: Attention, table: LibraryTable, cost: FusionCost) -> tuple[st
     if price.merged:
         return "", price
     two, one = (1e6 * way.seconds for way in (price.apart, price.together))
-    return f"modelled {two:.3g} us as products of the library and a softmax, {one:.3g} us as one kernel", price
+    return (
+        f"modelled {two:.3g} us as products of the library and a softmax, {one:.3g} us as one kernel",
+        price,
+    )
 
 
 def _obstacle(found: Attention, limits: AttentionLimits | None) -> str:

@@ -3,13 +3,13 @@
 
 One kernel keeps the scores on chip; its tiles are those that its recipe would cut (`schedules.attention`), of
 which units take turns.  What a block of keys takes of a unit is what its steps take by the machine model
-(`uir_tvm.target.record`: ``machine``): both products, the functions on scores, maxima, sums, and the transfers
-of keys and values; where products are made by a unit that reads dram, scores, weights and sums go there and
-back as well.  Memory is the least that all units take together.
+(`uir_tvm.target.record`: ``machine``): both products, the functions on scores, maxima, sums, and the
+transfers of keys and values; where products are made by a unit that reads dram, scores, weights and sums go
+there and back as well.  Memory is the least that all units take together.
 
-Products of the library take what its model says (`hardware.library_costs`); where there is none, so much of the
-rate of contractions as `AttentionSpeed` says.  The softmax between them, with the steps that are part of it, is a
-kernel as any other (`fusion_cost`).  Nothing is measured while a model compiles.
+Products of the library take what its model says (`hardware.library_costs`); where there is none, so much of
+the rate of contractions as `AttentionSpeed` says.  The softmax between them, with the steps that are part of
+it, is a kernel as any other (`fusion_cost`).  Nothing is measured while a model compiles.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _operations(op: Op) -> int:
 
 
 def _product(op: Op, cost: FusionCost, speed: AttentionSpeed) -> KernelWork:
-    """A product as a kernel of all units, whose operations take what contractions do at the library's share."""
+    """A product as a kernel of all units, of which operations are as fast as the library's."""
     dtype = op.operands[0].base.dtype
     words = _operations(op) * _words_of_operation(cost, dtype, speed.narrow_products) / speed.library
     writes = {value: representative(value.nbytes) for value in op.results}
@@ -228,12 +228,18 @@ class _Kernel:
         functions += sum(self._fold(name, rows, keys, machine) for name in ("max", "add"))
         # what came before is rescaled, and where products come by dram added: one and one of sums
         functions += sum(self._function("mul", sums, machine) for _ in range(2 if self._by_dram else 1))
-        functions += sum(self._function(name, rows, machine) for name in ("add", "transcendental", "mul", "add"))
-        products = self._products(scores * usual.head, machine) + self._products(scores * usual.width, machine)
+        functions += sum(
+            self._function(name, rows, machine) for name in ("add", "transcendental", "mul", "add")
+        )
+        products = self._products(scores * usual.head, machine) + self._products(
+            scores * usual.width, machine
+        )
         narrow, wide = self._width(), WORD
-        products += speed.prepared * self._function("add", rows * (keys + usual.head) + keys * usual.width, machine)
+        products += speed.prepared * self._function(
+            "add", rows * (keys + usual.head) + keys * usual.width, machine
+        )
         brought = keys * (usual.head + usual.width) * narrow / tile.units
-        # where the unit of products reads dram it reads them while scores are computed with, or they are staged
+        # a unit that reads dram reads them while scores are computed with, or they are staged for it
         load = self._moved(brought, machine, active, 2) * (3 if self._by_dram else 1)
         if tile.even:
             load = HIDDEN * brought / machine.load.rate
@@ -275,7 +281,7 @@ class _Kernel:
         return elements * rate + start
 
     def _fold(self, name: str, rows: int, keys: int, machine: MachineModel) -> float:
-        """A maximum or sum of the scores of every row: as that function of two halves, and of the halves of those."""
+        """A maximum or sum of the scores of every row: that function of two halves, of halves of those."""
         _, start = machine.vector(_row("reduce", name, "add", (rows, keys), REDUCE, "row"))
         return self._function("add", FOLDED * rows * keys, machine) + start
 
@@ -291,7 +297,10 @@ class _Kernel:
         """Bytes of a unit that another brought before, most often: a cache has them where there is one."""
         rate = machine.cached or machine.share(active)
         if machine.pipes:
-            return nbytes / (rate if machine.cached else min(machine.load.rate, rate)) + transfers * machine.load.start
+            return (
+                nbytes / (rate if machine.cached else min(machine.load.rate, rate))
+                + transfers * machine.load.start
+            )
         # loads of one block are on their way together where units hide each other's waits
         return nbytes / min(machine.load.rate, rate) + machine.load.start
 
@@ -305,7 +314,9 @@ class _Kernel:
         """Of each part of the keys: its sums, read, rescaled and added."""
         sums = rows * self.extents.usual.width
         moved = self._moved(sums * WORD, machine, machine.slots, 3)
-        return moved + 2 * self._function("mul", sums, machine) + self._function("transcendental", rows, machine)
+        return (
+            moved + 2 * self._function("mul", sums, machine) + self._function("transcendental", rows, machine)
+        )
 
 
 def _row(
@@ -337,5 +348,3 @@ def _row(
 def kernels_of(found: Attention) -> tuple[str, ...]:
     """Its operators, for who reads of the decision."""
     return tuple(str(op.name).split(".")[-1] for op in found.ops)
-
-

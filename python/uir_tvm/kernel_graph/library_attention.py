@@ -24,7 +24,6 @@ from .program import Op, Program, Value, View
 from .strided_views import Layout
 from .update_rows import is_updated
 
-
 #: What `CompileOptions.attention` says where a kernel of ours computes all of it.
 KERNEL = ATTENTIONS[1]
 

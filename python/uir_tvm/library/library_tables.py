@@ -91,8 +91,8 @@ class LibraryTable:
     attention : AttentionLimits, optional
         What of attention one kernel of ours computes; None: two products and a softmax, each by itself.
     usual_attention : AttentionLimits, optional
-        What of it is one kernel where no price decides (`kernel_graph.attention_cost`): where sizes are open, and
-        on hardware of which there is none; None: nothing.
+        What of it is one kernel where no price decides (`kernel_graph.attention_cost`): where sizes are open,
+        and on hardware of which there is none; None: nothing.
     attends : str
         What computes attention (`attending`).
     constants : mapping

@@ -9,9 +9,9 @@ After, where the number is the identity of the operation::
 
     reduce.add.row.unit a, x
 
-and ``unary.adds a, p [number]`` in place of the binary otherwise.  So is a product that is added to zeros, where
-the hardware's matrix unit has a memory of its own (figure ``wram_bytes``) and what it makes is brought to the
-accumulator: ``fill a [0.0]; contract a, x, y [accumulate=true]`` becomes ``contract a, x, y
+and ``unary.adds a, p [number]`` in place of the binary otherwise.  So is a product that is added to zeros,
+where the hardware's matrix unit has a memory of its own (figure ``wram_bytes``) and what it makes is brought
+to the accumulator: ``fill a [0.0]; contract a, x, y [accumulate=true]`` becomes ``contract a, x, y
 [accumulate=false]``.  Only where both iOps stand in one body, a
 is not touched in between, and both write the same elements; a bound that no size sets on an only row or
 column is none.  A sum of zeros may lose the sign of the zero that was filled; all else keeps every bit.

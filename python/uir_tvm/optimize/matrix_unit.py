@@ -168,9 +168,7 @@ class _UnitProducts:
                 made.append(node)
         return made
 
-    def _product(
-        self, iop: IOp, loops: tuple[tuple[Loop, _Around], ...], before: list[Any]
-    ) -> list[Any]:
+    def _product(self, iop: IOp, loops: tuple[tuple[Loop, _Around], ...], before: list[Any]) -> list[Any]:
         """What a product becomes; where what stands before it in the body cleared its target, that goes."""
         a, b = iop.sources
         turned = [_turned(a), _turned(b)]

@@ -44,8 +44,8 @@ MATMUL, CONV2D = "uir.library.cuda.matmul", "uir.library.cuda.conv2d"
 INTEGER_MATMUL = "uir.library.cuda.integer_matmul"
 #: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
 #: Attention is usually one kernel where tensor cores take its operands and a tile of theirs is full; of the
-#: rest (fp32, whose products are ordinary multiplications, larger heads, few rows) prices decide. Products of int8 take sizes of multiples
-#: of four (cublasLtMatmul's documentation, "IMMA kernels").
+#: rest (fp32, whose products are ordinary multiplications, larger heads, few rows) prices decide. Products
+#: of int8 take sizes of multiples of four (cublasLtMatmul's documentation, "IMMA kernels").
 TABLE = LibraryTable(
     functions={"matmul": MATMUL, "conv2d": CONV2D, "integer_matmul": INTEGER_MATMUL},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
