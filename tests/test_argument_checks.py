@@ -78,6 +78,50 @@ def test_a_caller_of_tvm_is_told_by_tvm() -> None:
         call(tensor(*SHAPE), tensor(6, 5), tensor(*SHAPE))
 
 
+def test_one_call_asks_for_what_is_fixed() -> None:
+    """A function of a program has no assertion of its own where its lengths are numbers."""
+    with called_by_a_program():
+        code = tvm.compile(tvm.IRModule({"main": function()}), target=TARGETS["uir-cpu"].target()).mod
+        text = str(code.inspect_source("ll"))
+    assert "@__uir_check_arguments" in text and "set_raised" not in text
+
+
+def open_function() -> tirx.PrimFunc:
+    """z[i] = x[i] * scale + y[2 n], for x and z of n elements and y of 2 n + 1."""
+    n, scale = tirx.Var("n", "int64"), tirx.Var("scale", "float32")
+    x, y = te.placeholder((n,), "float32", "x"), te.placeholder((2 * n + 1,), "float32", "y")
+    z = te.compute((n,), lambda i: x[i] * scale + y[2 * n], "z")
+    return te.create_prim_func([x, y, z, scale]).with_attr("global_symbol", "main")
+
+
+@pytest.fixture(scope="module")
+def open_call() -> Any:
+    with called_by_a_program():
+        return tvm.compile(tvm.IRModule({"main": open_function()}), target="llvm")["main"]
+
+
+def test_sizes_of_a_call_are_taken(open_call: Any) -> None:
+    result = tensor(3)
+    open_call(tensor(3), tensor(7), result, 2.0)
+    np.testing.assert_array_equal(result.numpy(), np.full(3, 3, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "scale", "kind", "text"),
+    [
+        ((3, 7, 4), 2.0, ValueError, "shape or layout"),
+        ((3, 6, 3), 2.0, ValueError, r"Invalid y\.shape"),
+        ((3, 7, 3), "2", TypeError, "another type"),
+    ],
+)
+def test_sizes_of_a_call_have_to_agree(
+    open_call: Any, shapes: tuple[int, ...], scale: Any, kind: type[Exception], text: str
+) -> None:
+    """A size is what it was first seen as; the function asks itself for an expression of sizes."""
+    with pytest.raises(kind, match=text):
+        open_call(*(tensor(length) for length in shapes), scale)
+
+
 def test_few_assertions_are_left_and_those_of_the_function_itself_stay() -> None:
     own = tirx.AssertStmt(
         tirx.const(1) == tirx.const(1), tvm.ir.StringImm("SizeError"), [tvm.ir.StringImm("mine")]

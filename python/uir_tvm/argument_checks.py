@@ -163,6 +163,8 @@ class _Prologue:
             return self.reach(node.value)
         if isinstance(node, tirx.Not):
             return self.reach(node.a)
+        if isinstance(node, tirx.Select):
+            return max(map(self.reach, (node.condition, node.true_value, node.false_value)))
         if hasattr(node, "a") and hasattr(node, "b"):
             return max(self.reach(node.a), self.reach(node.b))
         raise _OtherExpressionError(type(node).__name__)

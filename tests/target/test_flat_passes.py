@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import tvm
@@ -11,7 +14,7 @@ from tvm_ffi.structural import structural_walk
 from uir_tvm import pipeline
 from uir_tvm.errors import CodegenError
 from uir_tvm.target import registry
-from uir_tvm.target.flat_passes import FLAT, finishing
+from uir_tvm.target.flat_passes import APART, FLAT, SharedMemory, finishing
 
 from tests.schedule import functions
 
@@ -101,3 +104,31 @@ def test_a_library_of_one_function_runs_it_when_it_is_called() -> None:
     out = tvm.runtime.tensor(np.zeros_like(x))
     library(tvm.runtime.tensor(x), tvm.runtime.tensor(bias), out)
     np.testing.assert_allclose(out.numpy(), np.exp(x + bias), rtol=1e-6)
+
+
+def allocated(elements: int) -> int:
+    """How many buffers are left of two of which one ends before the other begins."""
+    out = tirx.decl_buffer((elements,), "float32", name="out")
+    i = [tirx.Var(f"i{k}", "int32") for k in range(4)]
+    first, second = (tirx.decl_buffer((elements,), "float32", name=name) for name in "ab")
+
+    def loop(k: int, target: tirx.Buffer, value: Callable[[Any], Any]) -> tirx.Stmt:
+        body = tirx.BufferStore(target, value(i[k]), [i[k]])
+        return tirx.For(i[k], 0, elements, tirx.ForKind.SERIAL, body)
+
+    steps = [
+        tirx.AllocBuffer(first),
+        loop(0, first, lambda at: tirx.Cast("float32", at)),
+        loop(1, out, lambda at: tirx.BufferLoad(first, [at])),
+        tirx.AllocBuffer(second),
+        loop(2, second, lambda at: tirx.BufferLoad(out, [at]) * 2.0),
+        loop(3, out, lambda at: tirx.BufferLoad(second, [at])),
+    ]
+    mod = tvm.IRModule({"main": tirx.PrimFunc([out], tirx.SeqStmt(steps))})
+    found: list[tirx.AllocBuffer] = []
+    structural_walk(SharedMemory(mod)["main"].body, (tirx.AllocBuffer, found.append))
+    return len(found)
+
+
+def test_memory_is_shared_where_it_takes_much_of_a_cache() -> None:
+    assert (allocated(4 * APART), allocated(APART // 16)) == (1, 2)
