@@ -61,9 +61,49 @@ def test_only_where_asked_for_or_large() -> None:
 )
 def test_large_is_what_exceeds_the_share_of_the_cache(figures: dict[str, int], size: int | None) -> None:
     graph = SimpleNamespace(
-        hardware=SimpleNamespace(num_groups=2, vector_bytes=64, figures=figures), walk=list
+        hardware=SimpleNamespace(num_groups=2, vector_bytes=64, figures=figures), walk=list, params=[]
     )
     assert Streams(cast(Any, graph), cast(Any, None)).cache == size
+
+
+def test_a_result_that_cannot_stay_beside_what_is_read() -> None:
+    """Half of what is moved, where that exceeds the cache and the result does not; not a small part of it."""
+    share = 1 << 25
+    for read, written, wanted in (
+        (share * 3 // 4, share * 3 // 4, True),
+        (share // 4, share // 4, False),
+        (8 * share, share // 2, False),
+        (8 * share, share + 1, True),
+    ):
+        assert Streams._exceeds(written, read + written, share) is wanted
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3, 9, 15])
+@pytest.mark.parametrize(("rows", "cols"), [(13, 130), (40, 17), (5, 103)])
+def test_rows_of_no_whole_vectors_are_streamed_together(rows: int, cols: int, shift: int) -> None:
+    """Tiles whose rows follow each other are one long row; what lies around the result stays as it was."""
+    tile, count = rows * cols, 2 * 7 * rows * cols
+    kept = f"a[0; ({rows},{cols}); ({cols},1)]"
+    piece = f"[{tile}*i + {7 * tile}*pid; ({rows},{cols}); ({cols},1)]"
+    graph = parsed(
+        f"x = iPointer(dram, fp32, {count + rows}, in)\no = iPointer(dram, fp32, {count}, out)\n"
+        f"a = iPointer(reg, fp32, {tile})",
+        f"""for i in 7 {{
+        move.dram.reg.fp32 {kept}, x{piece}
+        unary.muls.fp32 {kept}, {kept} [3.0]
+        move.reg.dram.fp32 o{piece}, {kept} [hint=stream]
+        }}""",
+        2,
+    )
+    module = compiled(graph)
+    assert "movntps" in module.mod.inspect_source("asm")
+    x = np.random.default_rng(0).standard_normal(count + rows).astype(np.float32)
+    room = np.zeros(count + 64, np.float32)
+    start = (-room.ctypes.data // 4) % 16 + shift
+    o = room[start : start + count]
+    module["kernel"](tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
+    np.testing.assert_array_equal(o, 3 * x[:count])
+    assert not room[:start].any() and not room[start + count :].any()
 
 
 @pytest.mark.parametrize("shift", [0, 1, 3])

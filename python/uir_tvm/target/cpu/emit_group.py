@@ -119,10 +119,11 @@ class GroupEmitter:
 
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
         lanes = self.lanes
-        if self.nest.unaligned is not None and self.nest.unaligned[0] == self.row.nest.groups.index(
-            self.group
-        ):
-            first = code.bind_index(tirx.min(begin + self.nest.unaligned[1], end))
+        ragged = self.nest.unaligned
+        if ragged is not None and ragged.group is not self.group:
+            ragged = None
+        if ragged is not None:
+            first = code.bind_index(tirx.min(begin + ragged.left, end))
             self.one_by_one(code, begin, first, False)
             begin = first
         number = distance(begin, end)
@@ -135,6 +136,8 @@ class GroupEmitter:
         unroll = max((r.copies for r in self.reductions.values()), default=1)
         if as_int(number) is None and self._is_slow_and_brief():
             unroll = max(1, min(SLOW_VECTORS, self.group.cols // lanes))
+        if ragged is not None:
+            unroll = max(unroll, ragged.vectors)
         step = lanes * unroll
         count = code.bind_index(number)
         known = as_int(count)
@@ -155,11 +158,17 @@ class GroupEmitter:
             main = tirx.truncdiv(count, index(step))
             code.loop(begin, main, step, several, "c")
             done = code.bind_index(begin + main * index(step))
+            if ragged is not None:
+                self.nest.streams.enable(False)  # what fills no line
             if unroll > 1:
                 rest = tirx.truncdiv(end - done, index(lanes))
                 code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
-            self._end(code, done, end, lanes, count >= index(lanes) if self._repeats() else None)
+            # a line that went to memory is not written again
+            follows = count >= index(lanes) if ragged is None and self._repeats() else None
+            self._end(code, done, end, lanes, follows)
+            if ragged is not None:
+                self.nest.streams.enable(True)
             return
         # others take so many instructions for a vector that nothing is gained by several
         beside = unroll if all(map(_is_short, self.group.actions)) else BESIDE

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
@@ -35,6 +36,25 @@ DEAR_ACCUMULATORS = 1
 PAIR = 2
 
 
+@attrs.frozen(eq=False)
+class RaggedRow:
+    """A row that is streamed, wherever it begins.
+
+    Attributes
+    ----------
+    group : ColumnGroup
+        Which stores it.
+    left : Expr
+        Columns from the first clean one to the first that begins a line.
+    vectors : int
+        In a line: half a line that goes to memory by itself goes there twice.
+    """
+
+    group: ColumnGroup
+    left: Expr
+    vectors: int
+
+
 class NestEmitter:
     """Emits one nest.
 
@@ -56,8 +76,7 @@ class NestEmitter:
         self.kernel, self.values, self.vector_bytes, self.streams = kernel, values, vector_bytes, streams
         #: by position of a group
         self.fetches: dict[int, list[Fetch]] = {}
-        #: the group whose vectors begin so many columns after the first clean one
-        self.unaligned: tuple[int, Expr] | None = None
+        self.unaligned: RaggedRow | None = None
 
     def emit(self, code: Code, nest: RowNest) -> None:
         """Append the nest's loops."""
@@ -91,9 +110,12 @@ class NestEmitter:
     def _ragged(
         self, code: Code, nest: RowNest, store: tuple[StridedAccess, int], row: Expr, col: Expr
     ) -> None:
-        """A row whose stores bypass the caches from the first whole vector on."""
-        left = code.bind_index(to_alignment(self.kernel.memory, self.kernel.scope, store, row, col))
-        self.unaligned = (next(k for k, g in enumerate(nest.groups) if _writes(g, store[0])), left)
+        """A row whose stores bypass the caches from the first whole line to the last."""
+        access, vector = store
+        line = max(self.streams.line, vector)
+        left = code.bind_index(to_alignment(self.kernel.memory, self.kernel.scope, (access, line), row, col))
+        group = next(g for g in nest.groups if _writes(g, access))
+        self.unaligned = RaggedRow(group, left, line // vector)
         self.streams.enable(True)
         self._loops(code, nest)
         self.streams.enable(False)

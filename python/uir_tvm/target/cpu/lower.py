@@ -36,6 +36,7 @@ from .first_lanes import masked_bytes
 from .full_tiles import FullTiles, full_tiles
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
+from .long_stores import long_stores
 from .never_above import marked
 from .prefetch import Prefetches
 from .processors import has_avx512
@@ -71,7 +72,7 @@ class _Part:
     @staticmethod
     def of(phase: IGraph, ended: Mapping[str, Affine] | None = None) -> _Part:
         """The plan of a phase; ``ended``: of one without bounds whose loops end after so many rounds."""
-        prepared = _without_overlap(read_through(marked(rename(phase))))
+        prepared = _without_overlap(read_through(marked(long_stores(rename(phase)))))
         graph, rounds = limited(prepared) if ended is None else (prepared, ended)
         planned = _planned(begun(graph.body), rounds)
         nests = list(_all_nests(planned))

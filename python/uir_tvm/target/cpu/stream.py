@@ -9,7 +9,9 @@ function of LLVM's own language, inlined where it is called, holds it.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -41,7 +43,9 @@ LLVM_TYPES = {
     "int8": "i8",
 }
 
-#: Fewest vectors of a row that is streamed from its first whole vector on, wherever it begins.
+#: A result is large where it is one part in so many of what a kernel moves, or more, and that exceeds caches.
+PART = 4
+#: Fewest vectors of a row that is streamed from its first whole line on, wherever it begins.
 LEAST_RAGGED = 64
 
 ADDRESS = "uir_address"
@@ -78,6 +82,7 @@ class Streams:
         self.line = int(graph.hardware.figures.get("line_bytes", 64))
         self.cache = last_cache_bytes(graph.hardware)
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
+        self.moved = graph.params
         self.text = text
         self.used = False
         self.possible = allowed and str(graph.hardware.figures.get("machine", "")) == "x86_64"
@@ -91,11 +96,22 @@ class Streams:
             return False
         size = bytes_of(pointer.dtype)
         hinted = iop.attrs.get("hint") == "stream"
-        large = self.cache is not None and pointer.size * size > self.cache
+        large = self.cache is not None and self._exceeds(
+            pointer.size * size, sum(p.size * bytes_of(p.dtype) for p in self.moved), self.cache
+        )
         fits = size * lanes >= 16 and size * lanes <= self.width and dtype_of(pointer.dtype).kind != "bool"
         # a pitch that sizes decide is asked for at the launch (`aligned`)
         rows_aligned = rows == 1 or write.pitches[0] is not None or write.row % lanes == 0
         return (hinted or large) and fits and rows_aligned and action.cols >= lanes
+
+    @staticmethod
+    def _exceeds(own: Any, moved: Any, cache: Any) -> Any:
+        """Whether a result of ``own`` bytes, of all that a kernel reads and writes, does not stay in a cache.
+
+        Where more is moved than the cache holds, part of the result has left it at the end: its lines were
+        read for nothing, and a reader finds few of them.  A small part of what is moved costs little.
+        """
+        return (own > cache) | ((moved > cache) & (own * PART >= moved))
 
     def of_nest(self, nest: RowNest, lanes: Iterable[int]) -> list[tuple[StridedAccess, int]]:
         """(access, bytes of a vector) of the stores of a nest that should bypass the caches."""
@@ -107,10 +123,15 @@ class Streams:
         ]
 
     def large_enough(self, scope: LoopScope, pointer: IPointer) -> Expr | None:
-        """Whether a pointer exceeds the caches, asked at launch; None where that is known now."""
+        """Whether a pointer is large, asked at launch; None where that is known now."""
         if not pointer.dims or self.cache is None:
             return None
-        return scope.expr(pointer.elements) * bytes_of(pointer.dtype) > index(self.cache)
+
+        def nbytes(each: IPointer) -> Expr:
+            return scope.expr(each.elements) * bytes_of(each.dtype)
+
+        moved = functools.reduce(operator.add, map(nbytes, self.moved))
+        return self._exceeds(nbytes(pointer), moved, index(self.cache))
 
     def enable(self, enabled: bool) -> None:
         """From now on emit such stores, or plain ones."""
