@@ -19,8 +19,8 @@ namespace {
 
 /*! Products of a piece, at least where there are as many, and at most. */
 constexpr int64_t kLeastPiece = 256, kMostPiece = 1024;
-/*! Rows of a block, at most, and numbers of them in a piece: a second cache holds these beside two panels. */
-constexpr int64_t kBlockRows = 208, kPieceNumbers = 96 << 10;
+/*! Rows of a block, at most, and numbers of them in a piece: a second cache holds these beside a panel. */
+constexpr int64_t kBlockRows = 208, kPieceNumbers = 104 << 10;
 /*! Panels that take turns at a piece. */
 constexpr int64_t kGroup = 12;
 /*! What an element of the rows costs, in multiply-adds, to come from another core and to be laid out; one of the
