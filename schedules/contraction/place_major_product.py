@@ -126,11 +126,9 @@ def place_major_product(sch: Schedule, hw: HardwareModel, decisions: Decisions) 
 
 def _attach_in_chunks(sch: Schedule, nest: Nest, shared: set[str], chunk: int) -> None:
     """Move what a tile needs under its loop, what a chunk of groups needs under a loop over these."""
-    (total,) = (
-        b
-        for b in reduction_blocks(sch)
-        if not role_of(b.stmt) and UNPACKED not in dict(b.stmt.annotations) and b.name not in shared
-    )
+    reductions = reduction_blocks(sch)
+    unpacked = {buffer for b in reductions if UNPACKED in dict(b.stmt.annotations) for buffer in b.writes}
+    total = next(b for b in reductions if set(b.reads) & unpacked)
     blocks = leaf_blocks(sch)
     once = {b.name for b in blocks if b.name in shared and role_of(b.stmt) != X}
     inner = feeding_of(blocks, {total.name}) - {total.name} - once
