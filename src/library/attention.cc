@@ -175,6 +175,11 @@ class Run {
       for (int64_t size : attrs_.batch) rows *= size;
       queries_.resize(rows * attrs_.d);
     }
+    const auto step = [&](const auto& of, const OperandView& view) {
+      return view.strides[rank] * static_cast<int64_t>(SizeOf(of.type));
+    };
+    const int64_t query_step = step(data_.query, attrs_.query), mask_step = step(data_.mask, attrs_.mask),
+                  out_step = step(data_.out, attrs_.out);
     float* wide = queries_.data();
     std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
     int64_t open_at = -1, rows_of_unit = attrs_.m;
@@ -190,10 +195,10 @@ class Run {
             open.push_back(OpenKeys(data_.mask.type, data_.mask.at(mask + row * attrs_.mask.strides[rank]), attrs_.n));
           }
         }
-        for (int64_t row = 0; row < attrs_.m; ++row) {
-          const char* given = data_.query.at(query + row * attrs_.query.strides[rank]);
-          AttentionRow made{reinterpret_cast<const float*>(given), nullptr,
-                            data_.out.at(out + row * attrs_.out.strides[rank]), 0, attrs_.n};
+        const char *given = data_.query.at(query), *added = data_.mask.at(mask);
+        char* to = data_.out.at(out);
+        for (int64_t row = 0; row < attrs_.m; ++row, given += query_step, added += mask_step, to += out_step) {
+          AttentionRow made{reinterpret_cast<const float*>(given), nullptr, to, 0, attrs_.n};
           if (narrow) {
             ToFloats(data_.query.type, given, attrs_.d, wide);
             made.query = wide, wide += attrs_.d;
@@ -201,7 +206,7 @@ class Run {
           if (attrs_.first) made.begin = std::clamp(row + *attrs_.first, int64_t{0}, attrs_.n);
           if (attrs_.last) made.end = std::clamp(row + *attrs_.last + 1, made.begin, attrs_.n);
           if (data_.mask.data) {
-            made.mask = data_.mask.at(mask + row * attrs_.mask.strides[rank]);
+            made.mask = added;
             made.begin = std::max(made.begin, open[row].first);
             made.end = std::max(made.begin, std::min(made.end, open[row].second));
           }

@@ -89,6 +89,23 @@ def test_many_rows_where_tiles_pay(rows: int, library: int, monkeypatch: pytest.
     assert report["library"] == library and report["heroes"].get("attention", 0) == 2 - library
 
 
+def test_open_rows_where_tiles_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One program whose number of queries and keys is open, at sizes that fill no tile, and with few rows."""
+    target = tvm.target.Target("uir-cpu")
+    table = library_of([str(key) for key in target.keys])
+    least = tuple(attrs.evolve(tiled, min_rows=1, min_keys=1) for tiled in table.tiled_attention)
+    monkeypatch.setattr(LibraryTable, "on", lambda *_: attrs.evolve(table, tiled_attention=least))
+    length = torch.export.Dim("length", min=2, max=300)
+    args = (*(torch.randn(2, 3, 90, 16) for _ in range(3)), torch.randn(2, 1, 1, 90))
+    shapes = ({2: length}, {2: length}, {2: length}, {3: length})
+    program = torch.export.export(Plain(), args, dynamic_shapes=shapes)
+    exe = uir_tvm.compile(program, target=target, options=CompileOptions(variants="named"))
+    for rows in (90, 33, 259, 3):
+        given = (*(torch.randn(2, 3, rows, 16) for _ in range(3)), torch.randn(2, 1, 1, rows))
+        np.testing.assert_allclose(np.asarray(exe(*given)), Plain()(*given).numpy(), rtol=1e-5, atol=1e-5)
+    assert exe.specialized(*given).report()["library"] == 2
+
+
 @pytest.mark.parametrize(
     ("mcpu", "features"),
     [("sapphirerapids", ["amx-bf16"]), ("znver4", []), ("x86-64-v3", ["avx2"]), ("x86-64-v2", [])],

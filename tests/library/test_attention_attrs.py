@@ -190,6 +190,38 @@ def test_large_scores_and_rows_without_a_key() -> None:
         assert (got[1] == 0).all() if safe else np.isnan(got[1]).all()
 
 
+@pytest.mark.parametrize(("m", "n", "d", "e"), [(33, 600, 128, 128), (45, 530, 37, 21), (16, 40, 8, 3)])
+@pytest.mark.parametrize("larger", ["no keys", "the first keys", "the last keys", "all keys"])
+def test_keys_of_all_lengths(m: int, n: int, d: int, e: int, larger: str) -> None:
+    """No maximum is taken off scores of short keys, one of long keys, also where a row has both."""
+    rng = np.random.default_rng(n)
+    q, k, v = (
+        rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, m, d), (2, n, d), (2, n, e))
+    )
+    some = {"no keys": 0, "the first keys": n // 3, "the last keys": -n // 3, "all keys": n}[larger]
+    where = slice(0, some) if some >= 0 else slice(some, None)
+    k[:, where] *= 8
+    of = attributes(2, 3, m, n, d, e, scale=d**-0.5)
+    # scores of tens have an error of their own
+    np.testing.assert_allclose(
+        run(of, q, k, v), wanted(of, q, k, v, None), rtol=2e-5, atol=4e-5 if some else 2e-6
+    )
+
+
+def test_many_rows_of_which_some_have_no_key() -> None:
+    """Rows whose mask is -inf everywhere are zeros or NaN; those beside them are as they would be."""
+    rng = np.random.default_rng(7)
+    q, k, v = (rng.standard_normal((1, *shape, 24)).astype(np.float32) for shape in ((1, 50), (90,), (90,)))
+    mask = np.where(rng.random((50, 90)) < 0.3, -np.inf, rng.standard_normal((50, 90))).astype(np.float32)
+    closed = [0, 7, 8, 31, 49]
+    mask[closed] = -np.inf
+    for safe in (False, True):
+        of = attributes(1, 1, 50, 90, 24, 24, scale=0.2, masked=True, safe=safe)
+        got = run(of, q, k, v, mask)
+        assert (got[closed] == 0).all() if safe else np.isnan(got[closed]).all()
+        np.testing.assert_allclose(got, wanted(of, q, k, v, mask), rtol=2e-5, atol=2e-6)
+
+
 def test_what_it_does_not_take() -> None:
     of = attributes(1, 2, 3, 4, 8, 8, masked=True)
     good = [np.ones(shape, np.float32) for shape in ((1, 2, 3, 8), (1, 4, 8), (1, 4, 8), (3, 4))]

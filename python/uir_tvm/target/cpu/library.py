@@ -14,8 +14,8 @@ BF16 = "avx512bf16"
 
 #: With these, products of float32 in pieces of 8 bits run at 2.7 times the rate of vectors' multiply-adds.
 TILES = "amx-bf16"
-#: With these, but not with vectors of 64 bytes, whose kernels are as fast, attention is in tiles of packed keys
-#: and values, with all sums in registers.
+#: With these, but not with vectors of 64 bytes, whose kernels are as fast, attention is in tiles of packed
+#: keys and values, with all sums in registers.
 PANELS, WIDER = "avx2", "avx512f"
 
 #: Attention of which one kernel takes less time than products and a softmax.
