@@ -19,7 +19,7 @@ from ..conformance.refusals import FP8_NAMES, Refusal
 from ..conformance.test_targets import ALL_CASES, check_case, check_group_form, check_recipe
 from . import NAME, registered
 
-#: Of every class of cases: a float, an integer and what is refused; that a printer of C is right in each dtype
+#: Of every class of cases a float, an integer and what is refused: that a printer of C is right in each dtype
 #: and shape says little of the package.
 FEW = tuple(
     name

@@ -222,6 +222,7 @@ def test_a_kind_without_a_row_is_tiled_as_a_cpu() -> None:
     assert space_of(other) is CPU
 
 
+@pytest.mark.compares_itself
 def test_two_results_share_their_rows() -> None:
     """A sum that goes on beside its normalisation: both outputs are written from one nest of shared rows."""
     builder = relax.BlockBuilder()
