@@ -114,4 +114,4 @@ def build(name: str) -> tuple[torch.nn.Module, tuple[Tensor, ...]]:
             return drawn.bool() if each[1] == 2 else drawn
         return torch.randn(each, generator=generator)  # type: ignore[call-overload]
 
-    return Function(fn).eval(), tuple(map(tensor, made))
+    return Function(name, fn).eval(), tuple(map(tensor, made))
