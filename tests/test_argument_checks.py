@@ -122,6 +122,18 @@ def test_sizes_of_a_call_have_to_agree(
         open_call(*(tensor(length) for length in shapes), scale)
 
 
+def test_a_number_that_is_given_has_to_be_a_length() -> None:
+    n = tirx.Var("n", "int64")
+    x = te.placeholder((n,), "float32", "x")
+    y = te.compute((n,), lambda i: x[i] * 2.0, "y")
+    func = te.create_prim_func([n, x, y]).with_attr("global_symbol", "main")
+    with called_by_a_program():
+        call = tvm.compile(tvm.IRModule({"main": func}), target="llvm")["main"]
+    call(3, tensor(3), tensor(3))
+    with pytest.raises(ValueError, match=r"shape|match"):
+        call(2, tensor(3), tensor(3))
+
+
 def test_few_assertions_are_left_and_those_of_the_function_itself_stay() -> None:
     own = tirx.AssertStmt(
         tirx.const(1) == tirx.const(1), tvm.ir.StringImm("SizeError"), [tvm.ir.StringImm("mine")]
