@@ -135,7 +135,7 @@ def _operands(kind: type) -> Callable[[Any], list[Any]]:
 
 def children(expr: Any) -> list[Any]:
     """The operands of an expression node."""
-    return _operands(type(expr))(expr)
+    return _operands(type(expr))(expr)  # type: ignore[arg-type]
 
 
 def loads_of(expr: Any) -> Iterator[Any]:

@@ -84,7 +84,12 @@ def _rounds(outer: tirx.For, inner: tirx.For) -> _Rounds | None:
     if first or start or units < 2 or each < 2:
         return None
     found: list[Any] = []
-    if outermost_changed(inner.body, lambda realize: found.append(realize) or realize) is None or not found:
+
+    def noted(realize: SBlockRealize) -> SBlockRealize:
+        found.append(realize)
+        return realize
+
+    if outermost_changed(inner.body, noted) is None or not found:
         return None
     rounds = _Rounds(outer, inner, None)
     for condition in conjuncts(found[0].predicate):

@@ -16,23 +16,29 @@ import attrs
 from ..igraph.affine import Affine
 from ..igraph.dealt import left
 from ..igraph.nodes import IGraph, Loop
-from ..igraph.space import Space
+from ..igraph.once import once
+from ..igraph.space import Size, Space
 from .sized_launch import PID, SizedLaunch
 
 T = TypeVar("T")
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Standing:
     """Where an iOp stands: pid and the loops around it, outermost first, and how many values each has.
 
-    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`); ``space`` is
-    what is known of pid, the loops and the sizes.
+    ``tiles`` is what is positive where it runs, in a loop over a unit's tiles (`igraph.dealt`); ``sizes`` are
+    the graph's.
     """
 
     extents: dict[str, int]
     tiles: Affine | None
-    space: Space
+    sizes: tuple[Size, ...]
+
+    @once
+    def space(self) -> Space:
+        """What is known of pid, the loops and the sizes."""
+        return Space({**self.extents, **{str(size.name): size for size in self.sizes}})
 
 
 class Seen:
@@ -72,8 +78,7 @@ class Seen:
         extents = {PID: self.units, **{str(loop.var): int(loop.extent) for loop in loops}}
         tiles = None if self.groups is None else left(self.groups, self.units, loops)
         key = ("domain", tuple(extents.items()), str(tiles))
-        sizes = {str(size.name): size for size in self.launch.sizes}
-        return self.find(key, None, lambda: Standing(extents, tiles, Space({**extents, **sizes})))
+        return self.find(key, None, lambda: Standing(extents, tiles, tuple(self.launch.sizes)))
 
 
 _last = threading.local()
