@@ -115,7 +115,11 @@ class RowsOfUnit {
   void Attend(const Rows& rows, int64_t begin, int64_t size) const {
     const Tile& tile = rows.tile;
     const bool bounded = !frame_.attrs.masked && rows.square * longest_ <= kMostBounded * kMostBounded;
-    if (bounded) std::fill_n(tile.peaks, kVectors, Vector{});
+    for (int v = 0; v < kVectors; ++v) {
+      // of a row that had no key so far no score is the greatest
+      const Vector lowest = Vector{} + std::numeric_limits<float>::lowest();
+      tile.peaks[v] = bounded ? Vector{} : tile.totals[v] == 0.0f ? lowest : tile.peaks[v];
+    }
     for (int64_t first = begin; first < begin + size; first += kKeysAtOnce) {
       if (first + kKeysAtOnce <= tile.begin || tile.end <= first) continue;
       const int64_t laid_out = std::min<int64_t>(kKeysAtOnce, begin + size - first);
