@@ -45,3 +45,29 @@ def test_a_bound_of_the_only_column_counts_where_a_size_may_be_below_it(least: i
     assert ("fill" not in ops(after)) == folded
     if folded:
         assert ops(after) == ["move", "reduce", "move"]
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "folded"), [("mlu370-x8", "bang", True), ("910b2", "ascend", False)]
+)
+def test_a_product_added_to_zeros_is_made_alone(model: str, kind: str, folded: bool) -> None:
+    """Where the matrix unit has a memory of its own; a second product is still added to the first."""
+    graph = parse_igraph(
+        f"""igraph products on "{model}" parallel (1, 1) {{
+        y = iPointer(dram, fp32, 4096, out)
+        a = iPointer(reg, fp32, 4096)
+        b = iPointer(reg, fp32, 4096)
+        s = iPointer(reg, fp32, 4096)
+        fill.fp32 a[0; (64,64); (64,1)] [1.0]
+        fill.fp32 b[0; (64,64); (64,1)] [2.0]
+        fill.fp32 s[0; (64,64); (64,1)] [0.0]
+        contract.fp32 s[0; (64,64); (64,1)], a[0; (64,64); (64,1)], b[0; (64,64); (64,1)] [accumulate=true]
+        contract.fp32 s[0; (64,64); (64,1)], b[0; (64,64); (64,1)], a[0; (64,64); (64,1)] [accumulate=true]
+        move.reg.dram.fp32 y[0; (64,64); (64,1)], s[0; (64,64); (64,1)]
+        }}""",
+        get(model, kind),
+    )
+    after = fold_inits.run(graph)
+    adds = [bool(iop.attrs["accumulate"]) for iop, _ in after.walk() if iop.op == "contract"]
+    assert adds == ([False, True] if folded else [True, True])
+    assert ops(after).count("fill") == (2 if folded else 3)
