@@ -211,10 +211,10 @@ def test_keys_of_all_lengths(m: int, n: int, d: int, e: int, larger: str) -> Non
 def test_a_row_whose_keys_are_all_long() -> None:
     """A band opens late rows to late keys alone, which are long, and whose scores are far below zero."""
     rng = np.random.default_rng(8)
-    q = np.full((1, 1, 320, 128), 0.5, np.float32)
-    k, v = (rng.standard_normal((1, 600, 128)).astype(np.float32) for _ in range(2))
+    q = np.full((4, 1, 320, 128), 0.5, np.float32)
+    k, v = (rng.standard_normal((4, 600, 128)).astype(np.float32) for _ in range(2))
     k[:, 256:] -= 20
-    of = attributes(1, 1, 320, 600, 128, 128, scale=128**-0.5, first=0)
+    of = attributes(4, 1, 320, 600, 128, 128, scale=128**-0.5, first=0)
     closed = np.where(np.arange(600)[None] < np.arange(320)[:, None], -np.inf, 0)
     np.testing.assert_allclose(run(of, q, k, v), wanted(of, q, k, v, closed), rtol=2e-5, atol=1e-4)
 
