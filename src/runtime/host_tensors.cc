@@ -13,13 +13,6 @@ char* Data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + te
 
 int64_t ItemBytes(const DLTensor& tensor) { return (tensor.dtype.bits * tensor.dtype.lanes + 7) / 8; }
 
-bool IsEmpty(const DLTensor& tensor) {
-  for (int d = 0; d < tensor.ndim; ++d) {
-    if (tensor.shape[d] == 0) return true;
-  }
-  return false;
-}
-
 /*! Whether dimensions from `first` on have no gaps. */
 bool IsDense(const DLTensor& tensor, int first) {
   if (!tensor.strides) return true;
@@ -73,6 +66,13 @@ bool Fits(const DLTensor& tensor, const TensorType& type) {
     if (tensor.shape[d] != type.shape[d]) return false;
   }
   return true;
+}
+
+bool IsEmpty(const DLTensor& tensor) {
+  for (int d = 0; d < tensor.ndim; ++d) {
+    if (tensor.shape[d] == 0) return true;
+  }
+  return false;
 }
 
 bool IsReady(const DLTensor& tensor) {

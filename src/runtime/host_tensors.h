@@ -13,6 +13,9 @@ namespace uir::runtime {
 /*! \brief Whether a tensor lies in the host's memory, and has a shape and type. */
 bool Fits(const DLTensor& tensor, const TensorType& type);
 
+/*! \brief Whether it has no elements. */
+bool IsEmpty(const DLTensor& tensor);
+
 /*! \brief Whether functions can use its memory: without gaps, aligned to vectors. */
 bool IsReady(const DLTensor& tensor);
 

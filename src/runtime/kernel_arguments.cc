@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/host_tensors.h"
+
 namespace uir::runtime {
 namespace {
 
@@ -83,14 +85,6 @@ bool HasFixedShape(const DLTensor& tensor, const int64_t* expected) {
     for (int32_t d = 0; d < rank; ++d) other |= (strides[d] ^ steps[d]) & ~(steps[d] >> 63);
   }
   return other == 0;
-}
-
-/*! Such a tensor need have no data. */
-bool IsEmpty(const DLTensor& tensor) {
-  for (int32_t d = 0; d < tensor.ndim; ++d) {
-    if (tensor.shape[d] == 0) return true;
-  }
-  return false;
 }
 
 /*! 0, or -1 with an error set. \param expected How many sizes are open, whether tensors may be given by their

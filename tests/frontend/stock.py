@@ -11,13 +11,15 @@ import torch
 import tvm
 from tvm import relax
 from uir_tvm.frontend.relax_view import op_name
+from uir_tvm.frontend.sorting import expand_sorts
 
 from tests.stock import stock
 
 
 def run(mod: tvm.IRModule, inputs: Sequence[np.ndarray | torch.Tensor]) -> list[np.ndarray]:
     """Outputs of ``main``, compiled by stock TVM for one thread of this machine."""
-    machine = relax.VirtualMachine(stock(relax.transform.LegalizeOps()(mod)), tvm.cpu())
+    lowered = relax.transform.LegalizeOps()(expand_sorts(mod))
+    machine = relax.VirtualMachine(stock(lowered), tvm.cpu())
     result = machine["main"](*[tvm.runtime.tensor(np.asarray(value)) for value in inputs])
     return [result.numpy()] if isinstance(result, tvm.runtime.Tensor) else [item.numpy() for item in result]
 

@@ -13,7 +13,7 @@ from uir_tvm.igraph import interpreter
 from uir_tvm.optimize.split import is_barrier, phases
 from uir_tvm.runtime.modelled import recording
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedules.contraction.many_row_product import _chunks, _shared_out, _tile
+from uir_tvm.schedules.contraction.many_row_product import _shared_out, _tile, chunks_of
 from uir_tvm.schedules.contraction.place_major_product import FEW_ROWS
 
 from tests.device_targets import name_of
@@ -60,9 +60,9 @@ def test_printed_text_of_open_rows_has_no_scalar_code(device: Any) -> None:
 
 def test_chunks_are_even_parts_or_what_the_unit_or_the_memory_takes_at_once() -> None:
     models = {str(device.hardware.kind): device.hardware for device in DEVICES}
-    assert _chunks(models["bang"], 344) == [2, 4, 8, 32, 64, 86, 96, 128, 160, 172, 192, 224]
-    assert _chunks(models["bang"], 9) == [1, 3, 9]
-    assert _chunks(models["ascend"], 344) == [*range(32, 257, 32)]
+    assert chunks_of(models["bang"], 344) == [2, 4, 8, 32, 64, 86, 96, 128, 160, 172, 192, 224]
+    assert chunks_of(models["bang"], 9) == [1, 3, 9]
+    assert chunks_of(models["ascend"], 344) == [*range(32, 257, 32)]
 
 
 def test_units_have_as_much_to_do_where_that_idles_few_of_them() -> None:

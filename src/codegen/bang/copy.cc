@@ -95,7 +95,7 @@ bool IsRun(const Tile& to, const Tile& from, const Box& box) {
 }
 
 /*! \brief A dense tile whose columns are runs, as one whose rows are. */
-bool LiesTurned(const Tile& tile) {
+bool IsDenseTurned(const Tile& tile) {
   return tile.rows > 1 && tile.cols > 1 && tile.row_stride == 1 && tile.col_stride == tile.rows;
 }
 
@@ -106,10 +106,10 @@ bool CopyByTurning(Emitter& e, const Tile& to, const Tile& from, const Box& box)
   if (!near || !box.Whole(to.rows, to.cols) || to.rows != from.rows || to.cols != from.cols) return false;
   if (tiles::ShareBytes(to, from)) return false;
   Tile source = from.Turned(), target = to;
-  if (LiesTurned(to) && from.Dense()) {
+  if (IsDenseTurned(to) && from.Dense()) {
     source = from;
     target = to.Turned();
-  } else if (!LiesTurned(from) || !to.Dense()) {
+  } else if (!IsDenseTurned(from) || !to.Dense()) {
     return false;
   }
   TurnRows(e, target, source, std::to_string(source.rows), std::to_string(source.cols));
