@@ -86,7 +86,7 @@ def even_tile(parts: HasExtents, hw: HardwareModel, even: EvenTiles, groups: int
     ]
     if not found:
         return None
-    rows, keys, shares = min(found, key=lambda each: _cycles(parts, even, *each, sets, groups))
+    rows, keys, shares = min(found, key=lambda each: _cycles(parts, even, each, sets, groups))
     return EvenTile(rows, keys, shares, _divisor(sets * shares * (usual.rows // rows), groups))
 
 
@@ -110,10 +110,8 @@ def _divisor(tiles: int, groups: int) -> int:
     return max(count for count in range(1, min(tiles, groups) + 1) if tiles % count == 0)
 
 
-def _cycles(
-    parts: HasExtents, even: EvenTiles, rows: int, keys: int, shares: int, sets: int, groups: int
-) -> float:
-    usual = parts.usual
+def _cycles(parts: HasExtents, even: EvenTiles, tile: tuple[int, int, int], sets: int, groups: int) -> float:
+    (rows, keys, shares), usual = tile, parts.usual
     tiles = sets * shares * (usual.rows // rows)
     turns = tiles // _divisor(tiles, groups)
     block = even.block + even.score * rows * (keys + usual.width) + even.byte * block_bytes(parts, keys)
