@@ -66,7 +66,8 @@ QUANTISED = """\
 
 QuantizeLinear and DequantizeLinear around MatMul, Gemm and Conv, QLinearMatMul, QLinearConv,
 MatMulInteger, ConvInteger and DynamicQuantizeLinear are products of integers on every target, and values
-stay bytes between them; small convolutions are computed in floats on devices ([kernel-graph.md](kernel-graph.md), "Products of bytes"). Weights
+stay bytes between them; small convolutions are computed in floats on devices
+([kernel-graph.md](kernel-graph.md), "Products of bytes"). Weights
 of MatMulNBits (codes of 2 bits are kept in 4; where blocks are not full, or a group index is given, columns
 of A are brought into the order of whole groups), and of
 DequantizeLinear in blocks, by outputs or as a whole, stay packed on every target
