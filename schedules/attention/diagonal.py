@@ -15,6 +15,8 @@ from uir_tvm.schedule.blocks import collect
 from uir_tvm.schedule.wide_values import WIDE
 from uir_tvm.schedules.attention.parts import Formula
 
+#: Every whole number up to this is one in fp32.
+EXACT = 1 << 24
 #: Comparisons as ``small <= large + this``.
 _ORDERS = {tirx.LE: (False, 0), tirx.LT: (False, -1), tirx.GE: (True, 0), tirx.GT: (True, -1)}
 
@@ -34,10 +36,6 @@ def last_key(score: Formula) -> Any | None:
         return None
     found = [_end(score, part) for part in _conjuncts(expr.condition)]
     return next((end for end in found if end is not None), None)
-
-
-#: Every whole number up to this is one in fp32.
-EXACT = 1 << 24
 
 
 def places_in_floats(expr: Any) -> Any:
