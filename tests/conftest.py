@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from uir_tvm import _native, garbage
 from uir_tvm.errors import EquivalenceError
 
-from . import quick_stack
+from . import quick_decompositions, quick_stack
 from .asked import ALL
 
 quick_stack.install()
@@ -69,6 +69,7 @@ def _compares_itself(request: pytest.FixtureRequest) -> bool:
 
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: no garbage is sought there."""
+    quick_decompositions.install()
     gc.enable()
     gc.freeze()
     # a compilation need not count them to find that out (`tests/test_garbage.py` lets it)
