@@ -26,10 +26,11 @@ MODEL = TextModel(
     header="kernel_operator.h",
     prelude="kernel_operator.h",
     suffix=".cpp",
-    # Instructions are calls of the library; what is left are loops around them and scalars.
+    # Instructions are calls of the library; what is left are loops around them and scalars, and to optimise
+    # those takes longer than they run.
     flags=(
         "-std=c++17",
-        "-O1",
+        "-O0",
         "-fPIC",
         "-fno-strict-aliasing",
         "-fwrapv",

@@ -44,10 +44,10 @@ MODEL = TextModel(
     prelude="bang.h",
     suffix=".mlu",
     # Instructions are calls of the library; what is left are loops around them and scalars, whose accesses
-    # stay as the text has them.
+    # stay as the text has them; more optimisation takes longer than it spares.
     flags=(
         "-std=c++17",
-        "-O1",
+        "-Og",
         "-g1",
         "-fPIC",
         "-fsanitize=thread",

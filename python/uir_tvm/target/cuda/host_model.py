@@ -25,10 +25,10 @@ MODEL = TextModel(
     header="cuda_runtime.h",
     prelude="uir_simt/prelude.h",
     suffix=".cu",
-    # Little optimisation keeps every access, and the lines, of the text.
+    # Little optimisation keeps every access, and the lines, of the text; more takes longer than it spares.
     flags=(
         "-std=c++17",
-        "-O1",
+        "-Og",
         "-g1",
         "-fPIC",
         "-fsanitize=thread",
