@@ -34,14 +34,14 @@ def overriding(given: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
     own = sys.modules[MODULE]
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     # a dict made with the keys of a dict takes over their hashes, which are slow to ask for
-    autograd = dict.fromkeys(own._AUTOGRAD_ALIAS_BACKEND_KEYS_TO_OVERRIDE)  # type: ignore[attr-defined]
-    backends = dict.fromkeys(own._BACKEND_KEYS_TO_OVERRIDE)  # type: ignore[attr-defined]
+    autograd = dict.fromkeys(own._AUTOGRAD_ALIAS_BACKEND_KEYS_TO_OVERRIDE)
+    backends = dict.fromkeys(own._BACKEND_KEYS_TO_OVERRIDE)
     saved: list[tuple[Any, dict[Any, Any]]] = []
     try:
         for operator, function in given.items():
             kernels = operator.py_kernels
-            original = own._get_decomp_for_cia(operator)  # type: ignore[attr-defined]
-            without = own.autograd_not_implemented(operator, deferred_error=True)  # type: ignore[attr-defined]
+            original = own._get_decomp_for_cia(operator)
+            without = own.autograd_not_implemented(operator, deferred_error=True)
             made: dict[Any, Any] = dict.fromkeys(autograd, without)
             made.update(dict.fromkeys(backends, original))
             made.update(kernels)
@@ -50,16 +50,16 @@ def overriding(given: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
             kernels.clear()
             kernels.update(made)
             operator._dispatch_cache.clear()
-            if not own._is_op_registered_to_fake_rule(operator):  # type: ignore[attr-defined]
+            if not own._is_op_registered_to_fake_rule(operator):
                 rule = functools.partial(_whole, original=original)
-                own.register_op_impl(operator)(rule)  # type: ignore[attr-defined]
+                own.register_op_impl(operator)(rule)
         yield
     finally:
         for operator, before in saved:
             operator.py_kernels.clear()
             operator.py_kernels.update(before)
             operator._dispatch_cache.clear()
-            own._deregister_op_impl(operator)  # type: ignore[attr-defined]
+            own._deregister_op_impl(operator)
 
 
 def install() -> None:
