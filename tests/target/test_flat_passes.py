@@ -68,8 +68,22 @@ def test_memory_of_open_kernels_has_sizes_that_are_numbers() -> None:
     with tvm.transform.PassContext(instruments=[Watch()]):
         made = finishing(stock)(mod)
     assert "tirx.MakePackedAPI" in seen and "s_tir.CompactBufferAllocation" not in seen
+    assert seen.count("tirx.StmtSimplify") == 1
+    assert not {"s_tir.StmtSimplify", "tirx.FlattenBuffer", "tirx.RemoveNoOp"}.intersection(seen)
     (func,) = made.functions.values()
     assert FLAT not in func.attrs
+
+
+@pytest.mark.parametrize("func", [rows(), functions.elementwise(), functions.row_sum(8, 16)])
+def test_there_is_nothing_to_flatten(func: tirx.PrimFunc) -> None:
+    """Buffers have one dimension, those of parameters too where elements are read and written."""
+    found: list[int] = []
+
+    def note(node: Any) -> None:
+        found.append(len(node.indices))
+
+    structural_walk(lowered(func).body, [(tvm.ir.TensorLoad, note), (tirx.BufferStore, note)])
+    assert found and set(found) == {1}
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 37), (33, 64)])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import tvm
 from tvm import s_tir, tirx
@@ -39,10 +39,7 @@ def _bytes_of_buffers(func: tvm.ir.BaseFunc) -> int:
 
     def take(statement: tirx.AllocBuffer) -> WalkResult:
         nonlocal found
-        sizes = [size for size in statement.buffer.shape if not isinstance(size, tirx.IntImm)]
-        each = tvm.DataType(str(statement.buffer.dtype))
-        number = math.prod(int(size) for size in statement.buffer.shape) if not sizes else APART
-        size = number * -(-each.bits * each.lanes // 8)
+        size = _bytes_of(statement.buffer.ty)
         found += size if size > A_VECTOR else 0
         return WalkResult.ADVANCE
 
@@ -51,18 +48,27 @@ def _bytes_of_buffers(func: tvm.ir.BaseFunc) -> int:
     return found
 
 
+def _bytes_of(kind: Any) -> int:
+    """What a buffer of a type takes; there are hundreds, and each question to TVM takes a microsecond."""
+    number = 1
+    for size in kind.shape:
+        number *= int(size.value) if isinstance(size, tirx.IntImm) else APART
+    dtype = kind.dtype.dtype
+    return number * -(-int(dtype.bits) * int(dtype.lanes) // 8)
+
+
 def flat_passes() -> tvm.transform.Pass:
     """What is left to do of TVM's pipeline ``s_tir`` for a function without blocks, in that pipeline's order.
 
     The passes on blocks would find nothing, but for one: `CompactBufferAllocation` makes buffers smaller
     where sizes decide how much is used of them. Buffers of a kernel have the size that they need at most, and
     one whose size is no number is neither on the stack nor in registers any more. Of kernels with open sizes
-    the pass takes longer than all others together. `CommonSubexprElim` is left to LLVM, which finds the same.
+    the pass takes longer than all others together. `FlattenBuffer` has nothing to flatten: buffers have one
+    dimension, and it would add zeros to their indices. Expressions are simplified once, when their numbers
+    are narrow. `CommonSubexprElim` and `RemoveNoOp` are left to LLVM, which finds the same.
     """
     config = tvm.transform.PassContext.current().config
     passes = [
-        s_tir.transform.StmtSimplify(),
-        tirx.transform.FlattenBuffer(),
         tirx.transform.BF16ComputeLegalize(),
         tirx.transform.NarrowDataType(32),
         tirx.transform.VectorizeLoop(not bool(config.get("tirx.disable_vectorize", False))),
@@ -71,9 +77,7 @@ def flat_passes() -> tvm.transform.Pass:
         passes.append(SharedMemory)
     passes += [
         tirx.transform.UnrollLoop(),
-        s_tir.transform.RenormalizeSplitPattern(),
         tirx.transform.StmtSimplify(),
-        tirx.transform.RemoveNoOp(),
         s_tir.transform.RewriteUnsafeSelect(),
     ]
     passes += [
