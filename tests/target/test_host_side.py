@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.script import tirx as T
 from uir_tvm import pipeline
 from uir_tvm.errors import CodegenError
+from uir_tvm.target import code_parts, host_side
 
 from tests import tiny
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
@@ -92,6 +93,23 @@ def test_a_scheduled_prim_func_keeps_its_schedule(row: DeviceTarget, target: tvm
     (device_part,) = [part for part in module.imports if part.kind == "uir_device"]
     assert row.mark in device_part.inspect_source()
     run_elementwise(module)
+
+
+def test_llvm_optimises_little_what_only_calls(
+    monkeypatch: pytest.MonkeyPatch, row: DeviceTarget, target: tvm.target.Target
+) -> None:
+    asked: list[int] = []
+    at_level = code_parts._at_level
+
+    def noted(given: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
+        made = at_level(given, mod)
+        asked.append(int(made.attrs.get(code_parts.OPTION, code_parts.FULL)))
+        return made
+
+    monkeypatch.setattr(code_parts, "_at_level", noted)
+    module = tvm.compile(functions.elementwise(), target=target)
+    run_elementwise(module)
+    assert asked == [host_side.CALLS]
 
 
 def test_an_exported_library_runs(

@@ -78,9 +78,7 @@ def make_ready(library: tvm_ffi.Module) -> None:
 def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., Any]) -> tvm_ffi.Module:
     """The code of a module for the host, by TVM's own function."""
     context = PassContext.current()
-    if not is_called_by_a_program():
-        return stock(mod, target)
-    parts = [] if context.instruments else _divided(mod)
+    parts = _divided(mod) if is_called_by_a_program() and not context.instruments else []
     if len(parts) < 2:
         return stock(mod, _at_level(target, mod))
 

@@ -25,6 +25,7 @@ from tvm.ir import PointerType, PrimType
 from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..device.device_kernel import DeviceKernel
+from ..function_attributes import LLVM_LEVEL
 from ..igraph.space import Size
 from ..igraph.tir_sizes import condition_of, launch_sizes
 from .device_module import CONSTRUCTOR, saved
@@ -41,6 +42,9 @@ ENTRY = "tirx.is_entry_func"
 DTYPE = 4
 #: tirx's calling convention of functions that others launch, which MakePackedAPI leaves alone.
 DEVICE_KERNEL_LAUNCH = 2
+#: As far as LLVM optimises a function that calls. Without any optimisation machine code takes longer than the
+#: first level takes before it.
+CALLS = 1
 #: Functions of src/runtime/host_copy.cc.
 TO_HOST, FROM_HOST = "uir.runtime.to_host", "uir.runtime.from_host"
 
@@ -137,8 +141,9 @@ def register() -> None:
 
 
 def _host_function(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
-    """The function with a body that calls; it has no blocks any more."""
+    """The function with a body that calls; it has no blocks any more, and little for LLVM to optimise."""
     made = tirx.PrimFunc(func.params, body, func.ret_type, func.attrs, func.span)
+    made = made.with_attr(LLVM_LEVEL, CALLS)
     return made.without_attr("s_tir") if "s_tir" in (func.attrs or {}) else made
 
 
