@@ -25,6 +25,7 @@ from tvm_ffi import serialization
 
 from . import environment
 from .cache import Cache
+from .igraph.iops import IOpSpec
 from .igraph.space import Size
 from .igraph.tir_sizes import narrowed
 from .optimize import Optimized
@@ -51,6 +52,8 @@ ELSEWHERE = frozenset(
 )
 
 _KEPT: collections.OrderedDict[bytes, KernelRecord] = collections.OrderedDict()
+#: iOps whose functions are of this package; that they are held keeps others from having their identity.
+_SEEN: dict[int, IOpSpec] = {}
 FOLDER = Cache("kernels")
 _writes = 0
 
@@ -106,10 +109,23 @@ def _is_ours() -> bool:
 
     said = [getattr(recipe.schedule, "__module__", "") for recipe in RECIPES]
     said += [record.package for record in records().values()]
-    for row in IOPS.values():
-        fields = attrs.asdict(row, recurse=False).values()
-        said += [getattr(each, "__module__", "") for each in fields if callable(each)]
-    return all(module.partition(".")[0] in OURS for module in said)
+    return _of_ours(tuple(said)) and all(map(_is_ours_alone, IOPS.values()))
+
+
+@functools.lru_cache(8)
+def _of_ours(modules: tuple[str, ...]) -> bool:
+    return all(module.partition(".")[0] in OURS for module in modules)
+
+
+def _is_ours_alone(row: IOpSpec) -> bool:
+    """Whether all functions of an iOp are of this package."""
+    if _SEEN.get(id(row)) is row:
+        return True
+    fields = attrs.asdict(row, recurse=False).values()
+    if not _of_ours(tuple(getattr(each, "__module__", "") for each in fields if callable(each))):
+        return False
+    _SEEN[id(row)] = row
+    return True
 
 
 def find(key: bytes, func: tirx.PrimFunc, options: CompileOptions) -> KernelRecord | None:
