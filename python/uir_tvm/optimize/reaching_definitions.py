@@ -5,28 +5,27 @@ The classic analysis of reaching definitions.  A write ends those whose elements
 same iteration where their regions follow from one formula, of any iteration where it covers the whole
 pointer. A loop is walked twice, the second time with what its end hands to its beginning; such a value is of
 an *earlier* iteration.  Registers belong to one unit, so no other unit takes part.
+
+Values of one pointer have nothing to do with those of another: each is walked by itself, and not again where
+the next graph has the same accesses of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 
 from ..igraph.nodes import Loop
 from ..igraph.once import once
-from ..verify.access import Access, GraphFacts, Step
+from ..verify.access import Access, GraphFacts
 from ..verify.region import Axis
+from ..verify.seen import Seen
 from .slices import covers, may_meet, place, whole_pointer
 
-
-@attrs.frozen
-class _ReachingWrite:
-    """One write that may have made the value; ``earlier``: in an iteration before this one."""
-
-    position: int
-    earlier: bool
+#: Writes that may have made a value, the latest last, each by its number among the accesses of the pointer;
+#: whether it was in an iteration before this one.
+_State = dict[tuple[int, bool], None]
 
 
 @attrs.frozen(eq=False)
@@ -50,63 +49,112 @@ class Flow:
 
     def __init__(self, facts: GraphFacts) -> None:
         self.facts = facts
-        self._seen: dict[tuple[int, str], set[_ReachingWrite]] = {}
-        self._targets: dict[int, Access] = {}
-        self._walk(facts.graph.body, {}, 0)
 
     @once
     def uses(self) -> dict[int, list[Use]]:
         """The reads that may see what the iOp at a position wrote to its target, in program order."""
+        found: list[tuple[Access, int, bool]] = []
+        for pointer in self.facts.graph.pointers:
+            if pointer.level == "reg":
+                accesses = self.facts.by_pointer[str(pointer.name)]
+                for read, write, sole in _seen_in(accesses, self.facts.seen):
+                    found.append((accesses[read], accesses[write].position, sole))
+        found.sort(key=_place)
         out: dict[int, list[Use]] = {}
-        for step in self.facts.steps:
-            for access in step.accesses:
-                for reach in self._seen.get((access.position, access.operand), ()):
-                    out.setdefault(reach.position, []).append(Use(access, self._sole(access, reach)))
+        for access, position, sole in found:
+            out.setdefault(position, []).append(Use(access, sole))
         return out
 
-    def _sole(self, access: Access, reach: _ReachingWrite) -> bool:
-        loops = self.facts.steps[reach.position].loops
-        inside = _variables(access.loops[: len(loops)]) == _variables(loops)
-        return inside and not reach.earlier and len(self._seen[access.position, access.operand]) == 1
+
+def _place(use: tuple[Access, int, bool]) -> tuple[int, str]:
+    """Where a use stands: the operands of an iOp in their order."""
+    access = use[0]
+    # what an iOp reads of its target comes after its sources
+    return access.position, access.operand if access.operand != "target" else "~"
+
+
+def _seen_in(accesses: Sequence[Access], seen: Seen) -> list[tuple[int, int, bool]]:
+    """(read, write, whether it is the write's own iteration and sees nothing else), of one pointer."""
+    # a region is of one slice, in loops of these names
+    of = [(a.slice, a.region) for a in accesses]
+    key = ("flow", *((a.slice.__chandle__(), id(a.region), a.kind, a.certain) for a in accesses))
+    return seen.find(key, of, lambda: _PointerWalk(accesses, seen).uses())
+
+
+class _PointerWalk:
+    """What reads of one pointer may see, by the numbers of its accesses in program order."""
+
+    def __init__(self, accesses: Sequence[Access], seen: Seen) -> None:
+        self.accesses, self.find = accesses, seen.find
+        self.seen: dict[int, set[tuple[int, bool]]] = {}
+        self._walk(range(len(accesses)), 0, {})
+
+    def uses(self) -> list[tuple[int, int, bool]]:
+        """See `_seen_in`."""
+        return [
+            (read, write, self._sole(read, write, earlier))
+            for read, writes in self.seen.items()
+            for write, earlier in sorted(writes)
+        ]
+
+    def _sole(self, read: int, write: int, earlier: bool) -> bool:
+        loops = self.accesses[write].loops
+        inside = _variables(self.accesses[read].loops[: len(loops)]) == _variables(loops)
+        return inside and not earlier and len(self.seen[read]) == 1
 
     # --- the walk --------------------------------------------------------------------------------
 
-    def _walk(self, body: Sequence[Any], state: _State, at: int) -> tuple[_State, int]:
-        """What may be seen after a body that starts at position ``at``."""
-        for node in body:
-            if not isinstance(node, Loop):
-                state = self._step(self.facts.steps[at], state)
+    def _walk(self, numbers: range, depth: int, state: _State) -> _State:
+        """What may be seen after some accesses that are all in the same ``depth`` loops."""
+        at = numbers.start
+        while at < numbers.stop:
+            loops = self.accesses[at].loops
+            if len(loops) == depth:
+                state = self._access(at, state)
                 at += 1
                 continue
-            out, _ = self._walk(node.body, state, at)
-            # what the end of an iteration hands to the beginning of the next
-            again = _joined(state, _earlier(out, at))
-            state, at = self._walk(node.body, again, at)
-        return state, at
-
-    def _step(self, step: Step, state: _State) -> _State:
-        state = dict(state)
-        for access in step.accesses:
-            if access.slice.pointer.level != "reg":
-                continue
-            name = str(access.slice.pointer.name)
-            found = state.get(name, {})
-            if access.kind == "read":
-                seen = self._seen.setdefault((access.position, access.operand), set())
-                seen |= set(self._visible(found, access))
-                continue
-            made = _ReachingWrite(access.position, False)
-            kept = {r: None for r in found if r != made and not self._ends(access, r)}
-            state[name] = {**kept, made: None}
+            inside = range(at, self._end(at, numbers.stop, depth))
+            out = self._walk(inside, depth + 1, state)
+            if not self._begins(at, depth + 1):
+                # what the end of an iteration hands to the beginning of the next
+                again = {**state, **_earlier(out, at)}
+                out = self._walk(inside, depth + 1, again) if again != state else out
+            state, at = out, inside.stop
         return state
 
-    def _visible(self, found: dict[_ReachingWrite, None], read: Access) -> Iterator[_ReachingWrite]:
+    def _end(self, at: int, stop: int, depth: int) -> int:
+        """Up to where accesses are in the same loop of a depth as the one at ``at``."""
+        loop, end = self.accesses[at].loops[depth], at + 1
+        while end < stop:
+            loops = self.accesses[end].loops
+            if len(loops) <= depth or loops[depth] is not loop:
+                break
+            end += 1
+        return end
+
+    def _access(self, at: int, state: _State) -> _State:
+        access = self.accesses[at]
+        if access.kind == "read":
+            self.seen.setdefault(at, set()).update(self._visible(state, access))
+            return state
+        made = (at, False)
+        kept: _State = {r: None for r in state if r != made and not self._ends(access, r)}
+        kept[made] = None
+        return kept
+
+    def _begins(self, at: int, depth: int) -> bool:
+        """Whether a loop begins with a write, in no other loop, that ends all before it."""
+        access = self.accesses[at]
+        return access.kind == "write" and len(access.loops) == depth and self._overwrites(access)
+
+    def _visible(self, state: _State, read: Access) -> Iterator[tuple[int, bool]]:
         """The writes that a read may see: the latest first, up to one that covers all that it reads."""
-        for reach in reversed(found):
-            if reach.earlier:
+        for reach in reversed(state):
+            number, earlier = reach
+            if earlier:
                 yield reach
                 continue
-            meets, covered = self._reaches(self._target(reach.position), read)
+            meets, covered = self._reaches(self.accesses[number], read)
             if meets:
                 yield reach
             if covered:
@@ -121,31 +169,25 @@ class Flow:
 
         of = (write.slice, read.slice, write.region, read.region)
         key = ("reaches", of[0].__chandle__(), of[1].__chandle__(), id(of[2]), id(of[3]), write.certain)
-        return self.facts.seen.find(key, of, find)
+        return self.find(key, of, find)
 
-    def _target(self, position: int) -> Access:
-        found = self._targets.get(position)
-        if found is None:
-            accesses = self.facts.steps[position].accesses
-            found = next(a for a in accesses if a.operand == "target" and a.kind == "write")
-            self._targets[position] = found
-        return found
-
-    def _ends(self, write: Access, reach: _ReachingWrite) -> bool:
-        """Whether nothing of an earlier write is left after ``write``."""
+    def _overwrites(self, write: Access) -> bool:
+        """Whether a write ends all before it, of any iteration."""
         if not write.certain or write.region.every > 1:
             return False
-        piece, find = write.slice, self.facts.seen.find
-        if find(("whole pointer", piece.__chandle__()), piece, lambda: whole_pointer(piece)):
+        piece = write.slice
+        return self.find(("whole pointer", piece.__chandle__()), piece, lambda: whole_pointer(piece))
+
+    def _ends(self, write: Access, reach: tuple[int, bool]) -> bool:
+        """Whether nothing of an earlier write is left after ``write``."""
+        number, earlier = reach
+        if self._overwrites(write):
             return True
-        if reach.earlier:
+        if earlier or not write.certain or write.region.every > 1:
             return False
-        other = self._target(reach.position).slice
+        piece, other = write.slice, self.accesses[number].slice
         key = ("covers", piece.__chandle__(), other.__chandle__())
-        return find(key, (piece, other), lambda: covers(piece, other))
-
-
-_State = dict[str, dict[_ReachingWrite, None]]
+        return self.find(key, (piece, other), lambda: covers(piece, other))
 
 
 def _variables(loops: Sequence[Loop]) -> list[str]:
@@ -154,14 +196,7 @@ def _variables(loops: Sequence[Loop]) -> list[str]:
 
 def _earlier(state: _State, begin: int) -> _State:
     """What a body left, as its next iteration sees it: its own values are of an earlier iteration now."""
-    return {
-        name: {attrs.evolve(r, earlier=True) if r.position >= begin else r: None for r in found}
-        for name, found in state.items()
-    }
-
-
-def _joined(a: _State, b: _State) -> _State:
-    return {name: {**a.get(name, {}), **b.get(name, {})} for name in {**a, **b}}
+    return {(number, earlier or number >= begin): None for number, earlier in state}
 
 
 def _covers_read(write: Access, read: Access) -> bool:
