@@ -17,6 +17,10 @@ from ..igraph.tir_calls import call_name
 class NotAffineError(Exception):
     """An integer expression that no quasi-affine expression equals; the message is the culprit."""
 
+    def __str__(self) -> str:
+        # most are caught, and TVM takes long to print
+        return str(self.args[0])
+
 
 class AffineConverter:
     """Converts integer expressions of TIR.
@@ -33,7 +37,13 @@ class AffineConverter:
 
     def __init__(self, env: Mapping[Any, Affine], bindings: Mapping[Any, Any], space: Space) -> None:
         self.env, self.bindings, self.space = env, bindings, space
-        self._bound: dict[Any, Affine] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was converted: `env`, `bindings` or `space` have changed."""
+        # by handles of objects, which are kept: equality of TVM's variables makes an expression
+        self._bound: dict[int, tuple[Any, Affine]] = {}
+        self._converted: dict[int, tuple[Any, Affine | NotAffineError]] = {}
 
     def convert(self, expr: Any) -> Affine:
         """The expression, simplified by the ranges.
@@ -43,7 +53,19 @@ class AffineConverter:
         NotAffineError
             A load, an unknown variable, a product of variables, a division by a variable, ...
         """
-        return self.space.fold(self._convert(expr))
+        if type(expr) is int:
+            return affine(expr)
+        handle = expr.__chandle__()
+        known = self._converted.get(handle)
+        if known is None:
+            try:
+                found: Affine | NotAffineError = self.space.fold(self._convert(expr))
+            except NotAffineError as error:
+                found = NotAffineError(*error.args)
+            known = self._converted[handle] = (expr, found)
+        if isinstance(known[1], NotAffineError):
+            raise NotAffineError(*known[1].args)
+        return known[1]
 
     def try_convert(self, expr: Any) -> Affine | None:
         """As `convert`, None where it raises."""
@@ -53,16 +75,19 @@ class AffineConverter:
             return None
 
     def _convert(self, expr: Any) -> Affine:
-        handler = _NODES.get(type(expr))
+        kind = type(expr)
+        if kind is tirx.IntImm:
+            return affine(int(expr.value))
+        handler = _NODES.get(kind)
         if handler is None:
-            if isinstance(expr, int):
-                return affine(expr)
             if isinstance(expr, tvm.ir.Var):
                 return self._variable(expr)
+            if isinstance(expr, int):
+                return affine(expr)
             if isinstance(expr, tvm.ir.Call):
                 handler = _CALLS.get(call_name(expr))
         if handler is None:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         value = handler(self, expr)
         bounds = _NARROW.get(str(getattr(expr, "ty", "")))
         if bounds is not None:
@@ -73,19 +98,20 @@ class AffineConverter:
         """Arithmetic on narrow integers wraps around, which no quasi-affine expression here does."""
         low, high = self.space.range(self.space.fold(value))
         if low < least or high > most:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
 
     def _variable(self, var: Any) -> Affine:
-        # one look a mapping: equality of TVM's variables makes an expression
-        known = self.env.get(var)
-        if known is None:
-            known = self._bound.get(var)
-        if known is None:
-            definition = self.bindings.get(var)
-            if definition is None:
-                raise NotAffineError(str(var))
-            known = self._bound[var] = self.convert(definition)
-        return known
+        handle = var.__chandle__()
+        bound = self._bound.get(handle)
+        if bound is None:
+            known = self.env.get(var)
+            if known is None:
+                definition = self.bindings.get(var)
+                if definition is None:
+                    raise NotAffineError(var)
+                known = self.convert(definition)
+            bound = self._bound[handle] = (var, known)
+        return bound[1]
 
     def _mul(self, expr: Any) -> Affine:
         a, b = self._convert(expr.a), self._convert(expr.b)
@@ -93,14 +119,14 @@ class AffineConverter:
             return a * b.constant
         if a.is_constant:
             return b * a.constant
-        raise NotAffineError(str(expr))
+        raise NotAffineError(expr)
 
     def _divide(self, expr: Any, a: Any, b: Any, quotient: bool, floor: bool) -> Affine:
         dividend, divisor = self.space.fold(self._convert(a)), self._convert(b)
         if not divisor.is_constant or divisor.constant <= 0:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         if not floor and self.space.range(dividend)[0] < 0:
-            raise NotAffineError(str(expr))  # rounds towards zero: only the same where not negative
+            raise NotAffineError(expr)  # rounds towards zero: only the same where not negative
         k = divisor.constant
         return self.space.floordiv(dividend, k) if quotient else self.space.mod(dividend, k)
 
@@ -108,19 +134,19 @@ class AffineConverter:
         """``min`` or ``max`` where one side always wins."""
         chosen = choose(self.convert(expr.a), self.convert(expr.b))
         if chosen is None:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         return chosen
 
     def _shift(self, expr: Any, a: Any, b: Any, left: bool) -> Affine:
         value, places = self._convert(a), self._convert(b)
         if not places.is_constant or places.constant < 0:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         factor = 1 << places.constant
         return value * factor if left else self.space.floordiv(self.space.fold(value), factor)
 
     def _cast(self, expr: Any) -> Affine:
         if "int" not in str(expr.ty) or "int" not in str(expr.value.ty):
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         value = self._convert(expr.value)
         if str(expr.ty) in _WIDE:
             self._check_fits(expr, value, *_WIDE[str(expr.ty)])
@@ -129,7 +155,7 @@ class AffineConverter:
     def _choice(self, expr: Any, condition: Any, a: Any, b: Any) -> Affine:
         known = self.decide(condition)
         if known is None:
-            raise NotAffineError(str(expr))
+            raise NotAffineError(expr)
         return self._convert(a if known else b)
 
     def decide(self, condition: Any) -> bool | None:
@@ -180,7 +206,6 @@ _WIDE = {f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (32, 
 _Handler = Callable[[AffineConverter, Any], Affine]
 
 _NODES: dict[type, _Handler] = {
-    tirx.IntImm: lambda c, e: affine(int(e.value)),
     tirx.Add: lambda c, e: c._convert(e.a) + c._convert(e.b),
     tirx.Sub: lambda c, e: c._convert(e.a) - c._convert(e.b),
     tirx.Mul: lambda c, e: c._mul(e),

@@ -44,11 +44,12 @@ def carried(
     """
     raw = any(loop.raw for loop in leaf.loops)
     names = [loop.name for loop in loops]
-    written = [(buffer, indices) for buffer, indices, is_write in accesses_of(leaf) if is_write]
+    every = list(accesses_of(leaf))
+    written = [(buffer, indices) for buffer, indices, is_write in every if is_write]
     out: set[str] = set()
     for buffer, indices in written:
         pinned = _pinned(indices, converter, names)
-        others = [x for b, x, _ in accesses_of(leaf) if b.same_as(buffer)]
+        others = [x for b, x, _ in every if b.same_as(buffer)]
         equal = _equal_dimensions(indices, others, converter)
         if not all(equal):
             kept = {name for dim, same in enumerate(equal) if same for name in pinned[dim]}

@@ -234,6 +234,7 @@ class _AccessWalk:
             # it may have any iterations: nothing in it happens for certain, all of it may
             self._certain = False
             self._space.bind(name, 1)
+            self._converter.forget()
             with self._at(name):
                 self._variables.append(name)
                 self._clauses.append(f"{name} = 0")
@@ -243,6 +244,7 @@ class _AccessWalk:
             self._space.bind(name, max(high - low, 1))
             value = var(name) + low
             self._env[stmt.loop_var] = value
+            self._converter.forget()
             self._variables.append(name)
             bounds = (f"{self._text(value - start)} >= 0", f"{self._text(end - value)} >= 1")
             self._clauses += [f"0 <= {name} < {high - low}", *bounds]
@@ -259,6 +261,7 @@ class _AccessWalk:
             self._bindings[iter_var.var] = value
             if iter_var.iter_type == REDUCTION_AXIS:
                 first.append(tirx.EQ(value, iter_var.dom.min.astype(str(value.ty.dtype))))
+        self._converter.forget()
         with self._under([stmt.predicate]):
             for match in block.match_buffers:
                 self._takes_apart(match.source.buffer)
@@ -279,6 +282,7 @@ class _AccessWalk:
     def _bind(self, stmt: Any) -> None:
         self._load(stmt.value)
         self._bindings[stmt.var] = stmt.value
+        self._converter.forget()
 
     def _evaluate(self, stmt: Any) -> None:
         structural_walk(stmt.value, [(tvm.ir.Var, self._takes_apart)])
