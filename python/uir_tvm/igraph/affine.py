@@ -18,6 +18,7 @@ from tvm_ffi.dataclasses import c_class
 
 from ..errors import IGraphError
 from .held_fields import Immutable, held, hold
+from .once import once
 
 _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
@@ -144,14 +145,18 @@ class Affine(Immutable):
     def __repr__(self) -> str:
         return f"Affine({self})"
 
-    @property
+    @once
     def is_constant(self) -> bool:
         """Whether no variable occurs."""
         return not self.terms
 
     def variables(self) -> list[str]:
         """Names of the variables, sorted, each once."""
-        return str(_variables(self)).split("\0")[:-1]
+        return list(self._names)
+
+    @once
+    def _names(self) -> tuple[str, ...]:
+        return tuple(str(_variables(self)).split("\0")[:-1])
 
     def substitute(self, env: Mapping[str, AffineLike]) -> Affine:
         """The expression with variables replaced."""
@@ -263,10 +268,22 @@ else:
     AffineLike = object
 
 
+#: Numbers near zero as expressions, which are made once: most offsets and steps are such numbers.
+_NUMBERS: dict[int, Affine] = {}
+_NEAR = 4096
+
+
 def affine(value: AffineLike) -> Affine:
     """An expression from an int (or an expression, unchanged)."""
     # Python asks long whether what is none is of a class of objects
-    return value if type(value) is not int and isinstance(value, Affine) else _constant(_int64(value))
+    if type(value) is not int:
+        return value if isinstance(value, Affine) else _constant(_int64(value))
+    known = _NUMBERS.get(value)
+    if known is None:
+        known = _constant(_int64(value))
+        if -_NEAR <= value <= _NEAR:
+            _NUMBERS[value] = known
+    return known
 
 
 def _int64(value: int) -> int:

@@ -27,6 +27,8 @@ def joined_dims(dims: Sequence[Affine]) -> tuple[Affine, ...]:
     tuple of Affine
         One of them: the pointer's strides are numbers.
     """
+    if not dims:
+        return (affine(1),)
     out: list[Affine] = []
     inner = affine(1)
     for dim in reversed(dims):

@@ -57,7 +57,7 @@ class Flow:
         for pointer in self.facts.graph.pointers:
             if pointer.level == "reg":
                 accesses = self.facts.by_pointer[str(pointer.name)]
-                for read, write, sole in _seen_in(accesses, self.facts.seen):
+                for read, write, sole in _seen_of(self.facts, str(pointer.name)):
                     found.append((accesses[read], accesses[write].position, sole))
         found.sort(key=_place)
         out: dict[int, list[Use]] = {}
@@ -73,12 +73,10 @@ def _place(use: tuple[Access, int, bool]) -> tuple[int, str]:
     return access.position, access.operand if access.operand != "target" else "~"
 
 
-def _seen_in(accesses: Sequence[Access], seen: Seen) -> list[tuple[int, int, bool]]:
+def _seen_of(facts: GraphFacts, name: str) -> list[tuple[int, int, bool]]:
     """(read, write, whether it is the write's own iteration and sees nothing else), of one pointer."""
-    # a region is of one slice, in loops of these names
-    of = [(a.slice, a.region) for a in accesses]
-    key = ("flow", *((a.slice.__chandle__(), id(a.region), a.kind, a.certain) for a in accesses))
-    return seen.find(key, of, lambda: _PointerWalk(accesses, seen).uses())
+    key, of = facts.same_of(name)
+    return facts.seen.find(("flow", key), of, lambda: _PointerWalk(facts.by_pointer[name], facts.seen).uses())
 
 
 class _PointerWalk:
@@ -90,7 +88,7 @@ class _PointerWalk:
         self._walk(range(len(accesses)), 0, {})
 
     def uses(self) -> list[tuple[int, int, bool]]:
-        """See `_seen_in`."""
+        """See `_seen_of`."""
         return [
             (read, write, self._sole(read, write, earlier))
             for read, writes in self.seen.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -66,6 +66,10 @@ class Access:
     def relation(self) -> islpy.Map:
         """``{ [pid, loop variables...] -> [address] }`` in this thread's isl context."""
         return isl.relation(self.region, self.variables)
+
+
+#: The fields of an `Access` from its slice on.
+_Part = tuple[ISlice, Literal["read", "write"], Region, bool, str, int]
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -129,7 +133,10 @@ class Step:
     @once
     def operands(self) -> tuple[tuple[str, ISlice, Region], ...]:
         """(operand, slice, its whole valid box) of every slice that the iOp names."""
-        return tuple(self._operands())
+        known: tuple[tuple[str, ISlice, Region], ...] | None = self.memo.get("operands")
+        if known is None:
+            known = self.memo["operands"] = tuple(self._operands())
+        return known
 
     def _operands(self) -> Iterator[tuple[str, ISlice, Region]]:
         every_target = self.leaders if self.spec.leads == "target" else 1
@@ -154,12 +161,19 @@ class Step:
     @once
     def accesses(self) -> tuple[Access, ...]:
         """What it reads, then what it writes; a group form does both before and after its barrier."""
+        parts: tuple[_Part, ...] | None = self.memo.get("accesses")
+        if parts is None:
+            parts = self.memo["accesses"] = self._parts()
+        return tuple([Access(self.iop, self.loops, self.position, *part) for part in parts])
+
+    def _parts(self) -> tuple[_Part, ...]:
+        """What is the same of accesses wherever the iOp stands in this domain."""
         if not self.spec.touches:
             return ()
         both = (*self._reads(), *self._writes())
-        return tuple(sorted(both, key=lambda a: a.phase)) if self.is_group else both
+        return tuple(sorted(both, key=lambda part: part[-1])) if self.is_group else both
 
-    def _reads(self) -> Iterator[Access]:
+    def _reads(self) -> Iterator[_Part]:
         boxes = {operand: region for operand, _, region in self.operands}
         for k, (piece, rule) in enumerate(zip(self.iop.sources, self.spec.reads(self.iop), strict=True)):
             region = self._narrowed(boxes[f"source{k}"], rule, boxes)
@@ -186,7 +200,7 @@ class Step:
         key = ("narrowed", id(region), *by)
         return self.seen.find(key, (region, *(boxes[operand] for _, (operand, _) in origins)), make)
 
-    def _writes(self) -> Iterator[Access]:
+    def _writes(self) -> Iterator[_Part]:
         certain = self.spec.by_data != "target"
         for operand, piece, region in self.operands:
             if operand == "target":
@@ -196,11 +210,11 @@ class Step:
 
     def _access(
         self, piece: ISlice, kind: Literal["read", "write"], region: Region, certain: bool, operand: str
-    ) -> Access:
+    ) -> _Part:
         phase = 0 if not self.is_group else 1 if (kind == "read") != (operand == "buffer") else 3
-        return Access(self.iop, self.loops, self.position, piece, kind, region, certain, operand, phase)
+        return piece, kind, region, certain, operand, phase
 
-    def _buffer(self, kind: Literal["read", "write"], region: Region, leads: str) -> Access:
+    def _buffer(self, kind: Literal["read", "write"], region: Region, leads: str) -> _Part:
         """The buffer, which the leader alone reads in a reduce and writes in a broadcast."""
         every = self.leaders if self.spec.leads == leads else 1
         return self._access(self.iop.attrs["buffer"], kind, attrs.evolve(region, every=every), True, "buffer")
@@ -221,10 +235,13 @@ class GraphFacts:
     @once
     def steps(self) -> list[Step]:
         """Every iOp in program order."""
-        return [
-            Step(iop, loops, position, self.seen.domain(loops), self.seen)
-            for position, (iop, loops) in enumerate(self.graph.walk())
-        ]
+        out: list[Step] = []
+        around, domain = None, None
+        for position, (iop, loops) in enumerate(self.graph.walk()):
+            if domain is None or loops is not around:
+                around, domain = loops, self.seen.domain(loops)
+            out.append(Step(iop, loops, position, domain, self.seen))
+        return out
 
     @once
     def accesses(self) -> list[Access]:
@@ -238,6 +255,18 @@ class GraphFacts:
         for access in self.accesses:
             out[str(access.slice.pointer.name)].append(access)
         return out
+
+    def same_of(self, name: str) -> tuple[Hashable, list[Any]]:
+        """A key that is equal for two graphs where one pointer has the same accesses, in the same order and
+        loops, and what it depends on (`Seen.find`).
+        """
+        accesses, at = self.by_pointer[name], -1
+        key: list[Hashable] = []
+        for a in accesses:
+            # a region is of one slice, in loops of these names
+            key.append((a.slice.__chandle__(), id(a.region), a.kind, a.certain, a.phase, a.position == at))
+            at = a.position
+        return tuple(key), [(a.slice, a.region) for a in accesses]
 
 
 #: Graphs of which a thread keeps facts: those that the passes made of one kernel, or most of them.

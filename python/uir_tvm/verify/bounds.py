@@ -32,6 +32,9 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         for operand, piece, region in touched(step):
             if "inside" in region.memo:
                 continue  # in an earlier graph too: it is the same slice, of the same pointer
+            if _in_shape(region, piece.pointer):
+                region.memo["inside"] = True
+                continue
             key = (str(piece.pointer.name), region.key)
             if key in proved:
                 continue
@@ -43,6 +46,15 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
             else:
                 proved.add(key)
                 region.memo["inside"] = True
+
+
+def _in_shape(region: Region, pointer: IPointer) -> bool:
+    """Whether the whole shape lies within the pointer, whatever is valid of it; asked of numbers alone."""
+    if not region.launch.static or region.dims:
+        return False
+    steps = [(axis.extent - 1) * axis.stride for axis in (region.rows, region.cols)]
+    low, high = (region.offset.constant,) * 2 if region.offset.is_constant else region.range(region.offset)
+    return low + sum(min(s, 0) for s in steps) >= 0 and high + sum(max(s, 0) for s in steps) < pointer.size
 
 
 def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:

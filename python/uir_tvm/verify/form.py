@@ -15,7 +15,7 @@ from ..igraph.coordinates import joined_dims
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
-from ..igraph.space import NUMBER_LIMIT
+from ..igraph.space import NUMBER_LIMIT, Space
 from ..igraph.text import print_iop, print_slice
 from . import form_sizes
 from .access import GraphFacts, Step
@@ -38,9 +38,9 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         return  # nothing is known of what depends on them
     yield from _pointers(graph)
     yield from _loops(graph.body, [])
-    listed = {str(p.name): p for p in graph.pointers}
+    listed = _Listed(graph.pointers)
     for step in facts.steps:
-        if "well formed" in step.memo and all(_is_listed(piece, listed) for piece in step.iop.slices()):
+        if "well formed" in step.memo and all(listed.has(piece) for piece in step.iop.slices()):
             yield from _group(graph, step.iop, partial(print_iop, step.iop))
             continue
         faults = list(_iop(graph, step, listed))
@@ -161,7 +161,7 @@ def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
         yield from _loops(node.body, seen)
 
 
-def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+def _iop(graph: IGraph, step: Step, listed: _Listed) -> Iterator[VerifyError]:
     iop, bound = step.iop, {*step.extents, *step.launch.names}
 
     def text() -> str:
@@ -174,6 +174,8 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     ]
     unbound = False
     for operand, piece in slices:
+        if _is_plain(piece, bound, listed):
+            continue
         for fault in (*_slice(piece, text, bound, listed), *form_sizes.strides(step, operand, piece)):
             unbound = True
             yield fault
@@ -204,24 +206,47 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     yield from _group(graph, iop, text)
 
 
-def _is_listed(piece: ISlice, listed: dict[str, IPointer]) -> bool:
-    """Whether a slice is of the graph's pointer of that name."""
-    pointer = listed.get(str(piece.pointer.name))
-    return pointer is not None and (pointer.same_as(piece.pointer) or pointer == piece.pointer)
+class _Listed:
+    """The pointers of a graph."""
+
+    def __init__(self, pointers: Sequence[IPointer]) -> None:
+        self.by_name = {str(p.name): p for p in pointers}
+        self._handles = {p.__chandle__() for p in pointers}
+
+    def has(self, piece: ISlice) -> bool:
+        """Whether a slice is of the graph's pointer of that name."""
+        if piece.pointer.__chandle__() in self._handles:
+            return True
+        pointer = self.by_name.get(str(piece.pointer.name))
+        return pointer is not None and pointer == piece.pointer
+
+
+def _is_plain(piece: ISlice, bound: set[str], listed: _Listed) -> bool:
+    """Whether a slice has no fault of form, by what most slices are: strides are numbers."""
+    return (
+        listed.has(piece)
+        and piece.rows >= 1
+        and piece.cols >= 1
+        and not piece.open_strides
+        and all(
+            value is None or value.is_constant or (value.is_affine and bound.issuperset(value.variables()))
+            for value in (piece.offset, *piece.valid)
+        )
+    )
 
 
 def _attribute_text(name: str, value: Affine, text: Where) -> str:
     return f"{name} = {value} in {text()}"
 
 
-def _slice(piece: ISlice, text: Where, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+def _slice(piece: ISlice, text: Where, bound: set[str], listed: _Listed) -> Iterator[VerifyError]:
     def where() -> str:
         return f"{print_slice(piece)} in {text()}"
 
     name = str(piece.pointer.name)
-    if not _is_listed(piece, listed):
+    if not listed.has(piece):
         what = "is not among the graph's pointers"
-        if name in listed:
+        if name in listed.by_name:
             what = "differs from the graph's pointer of that name"
         yield _fault(
             f"The pointer '{name}' of a slice {what}.",
@@ -254,9 +279,9 @@ def _magnitude(step: Step) -> Iterator[VerifyError]:
             remedy="use loops of fewer iterations",
         )
     for operand, piece, region in step.operands:
-        space = region.space
-        spread = sum((a.extent - 1) * space.magnitude(affine(a.step)) for a in (region.rows, region.cols))
-        largest = max(space.magnitude(region.offset) + spread, *map(space.magnitude, region.bounds), 0)
+        magnitude = partial(_most, region.space)
+        spread = sum((a.extent - 1) * magnitude(affine(a.step)) for a in (region.rows, region.cols))
+        largest = max(magnitude(region.offset) + spread, *map(magnitude, region.bounds), 0)
         if largest > NUMBER_LIMIT:
             yield _fault(
                 f"The address or a bound of the {operand} of {step.iop.op} may reach {largest}.",
@@ -264,6 +289,10 @@ def _magnitude(step: Step) -> Iterator[VerifyError]:
                 limit=f"numbers up to {NUMBER_LIMIT}, with every part of a sum",
                 remedy="use smaller strides or extents",
             )
+
+
+def _most(space: Space, value: Affine) -> int:
+    return abs(value.constant) if value.is_constant else space.magnitude(value)
 
 
 def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyError]:

@@ -39,19 +39,31 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         if pointer.role in ("in", "inout"):
             continue
         accesses = facts.by_pointer[str(pointer.name)]
-        writes = [a for a in accesses if a.kind == "write"]
-        if not all(w.certain for w in writes):
-            continue  # the data decides what a scatter writes; the interpreter checks it
         share = {"reg": 1, "sram": int(facts.graph.num_units)}.get(pointer.level, facts.num_parallel)
-        reads = [a for a in accesses if a.kind == "read"]
-        reads = [r for r in reads if not any(covers(w, r) for w in writes)]
-        reads = [r for r in reads if not by_rounds(writes, r)]
-        if reads and not writes:
-            for read in reads:
-                what = f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes."
-                yield _error(read, what, _sizes(read))
-        elif reads:
-            yield from _in_order(accesses, reads, writes, share)
+        key, of = facts.same_of(str(pointer.name))
+        kept: set[str] = facts.seen.find(("initialised", share, key), of, set)
+        if kept:
+            continue  # in an earlier graph too
+        faults = list(_faults(accesses, str(pointer.name), share))
+        yield from faults
+        if not faults:
+            kept.add("proved")
+
+
+def _faults(accesses: Sequence[Access], name: str, share: int) -> Iterator[VerifyError]:
+    """The faulty reads of one pointer, which so many consecutive units share."""
+    writes = [a for a in accesses if a.kind == "write"]
+    if not all(w.certain for w in writes):
+        return  # the data decides what a scatter writes; the interpreter checks it
+    reads = [a for a in accesses if a.kind == "read"]
+    reads = [r for r in reads if not any(covers(w, r) for w in writes)]
+    reads = [r for r in reads if not by_rounds(writes, r)]
+    if reads and not writes:
+        for read in reads:
+            what = f"{mnemonic(read.iop)} reads '{name}', which nothing writes."
+            yield _error(read, what, _sizes(read))
+    elif reads:
+        yield from _in_order(accesses, reads, writes, share)
 
 
 def _in_order(

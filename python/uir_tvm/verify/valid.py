@@ -27,11 +27,17 @@ from .sized_launch import SizedLaunch
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every source that is read outside its valid box."""
     for step in facts.steps:
-        if step.spec.touches:
-            yield from _step_faults(step)
+        if not step.spec.touches or "valid" in step.memo:
+            continue
+        faults = list(_step_faults(step))
+        yield from faults
+        if not faults:
+            step.memo["valid"] = True
 
 
 def _step_faults(step: Step) -> Iterator[VerifyError]:
+    if not any(region.bounds for operand, _, region in step.operands if operand != "target"):
+        return
     boxes = {operand: (piece, region) for operand, piece, region in step.operands}
     for k, rule in enumerate(step.spec.reads(step.iop)):
         piece, region = boxes[f"source{k}"]
@@ -42,10 +48,10 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
             if not (axis.lower or axis.upper):
                 continue
             reader_piece, reader = boxes[origin[0]]
-            wanted = range_text(getattr(reader, origin[1]))
             answer = _fault(step, axis, reader, origin[1])
             if not answer.excluded:
                 name, reads = piece.pointer.name, f"{mnemonic(step.iop)} reads"
+                wanted = range_text(getattr(reader, origin[1]))
                 yield VerifyError(
                     f"{reads} '{name}' outside its valid {word}."
                     if answer.decided
