@@ -161,6 +161,8 @@ class Step:
     @once
     def accesses(self) -> tuple[Access, ...]:
         """What it reads, then what it writes; a group form does both before and after its barrier."""
+        if not self.spec.touches:
+            return ()
         parts: tuple[_Part, ...] | None = self.memo.get("accesses")
         if parts is None:
             parts = self.memo["accesses"] = self._parts()
@@ -168,8 +170,6 @@ class Step:
 
     def _parts(self) -> tuple[_Part, ...]:
         """What is the same of accesses wherever the iOp stands in this domain."""
-        if not self.spec.touches:
-            return ()
         both = (*self._reads(), *self._writes())
         return tuple(sorted(both, key=lambda part: part[-1])) if self.is_group else both
 
