@@ -136,3 +136,20 @@ def test_is_linear():
     expr = var("p") * 3 + (var("i") + 1) // 4
     assert expr.is_linear_in("p") and not expr.is_linear_in("i")
     assert affine(3).is_linear_in("p")
+
+
+def test_an_expression_is_converted_once_until_what_it_depends_on_changes(monkeypatch: pytest.MonkeyPatch):
+    """Also what is not affine; a variable that stands for something else is asked for again."""
+    env = {P: var("p"), Q: var("i")}
+    converter = AffineConverter(env, {}, Space(EXTENTS))
+    asked, inner = [], AffineConverter._divide
+    monkeypatch.setattr(AffineConverter, "_divide", lambda *args: asked.append(args) or inner(*args))
+    quotient, other = P // 2, P // Q
+    assert converter.convert(quotient) == converter.convert(quotient) == var("p") // 2
+    for _ in range(2):
+        with pytest.raises(NotAffineError, match="p // i"):
+            converter.convert(other)
+    assert len(asked) == 2
+    env[P] = var("i")
+    converter.forget()
+    assert converter.convert(quotient) == var("i") // 2

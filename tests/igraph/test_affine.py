@@ -130,3 +130,9 @@ def test_large_numbers_agree_with_python_or_are_refused(a: int, b: int, d: int) 
     same(lambda: (a * var("i")).evaluate({"i": b}), a * b)
     assert (affine(a) // d).constant == a // d
     assert (affine(a) % d).constant == a % d
+
+
+def test_numbers_near_zero_are_one_expression_each() -> None:
+    assert affine(7) is affine(7)
+    assert affine(-7) is affine(-7) is not affine(7)
+    assert affine(1 << 40) == 1 << 40

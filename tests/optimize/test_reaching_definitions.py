@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IGraph, IOp, IPointer, ISlice, Loop, affine, make, var
 from uir_tvm.igraph.parser import parse_igraph
+from uir_tvm.optimize import reaching_definitions
 from uir_tvm.optimize.reaching_definitions import Flow
 from uir_tvm.verify.access import GraphFacts
 
@@ -102,3 +104,36 @@ def test_every_read_sees_only_what_flow_says(graph: IGraph) -> None:
             assert same or not said[reader][position], "sole means the same iteration"
         if any(said[reader].values()):
             assert len(writers) == 1
+
+
+def positions(graph: IGraph) -> dict[int, list[tuple[int, bool]]]:
+    """What is read of each write: (position of the reader, whether nothing else is seen)."""
+    return {
+        at: [(u.access.position, u.sole) for u in uses] for at, uses in Flow(GraphFacts(graph)).uses.items()
+    }
+
+
+def test_only_pointers_whose_accesses_changed_are_walked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others the same is said, at the positions where their iOps stand now."""
+    a, b = (ISlice(r, 0, (1, 8)) for r in REGS)
+    nodes = [make.fill(a, 0.0), make.fill(b, 1.0), make.unary("exp", b, b), make.move(a, a)]
+    walked: list[str] = []
+
+    class Walk(reaching_definitions._PointerWalk):
+        def __init__(self, accesses: Any, *args: Any) -> None:
+            walked.append(str(accesses[0].slice.pointer.name))
+            super().__init__(accesses, *args)
+
+    monkeypatch.setattr(reaching_definitions, "_PointerWalk", Walk)
+
+    def build(body: Sequence[Any]) -> IGraph:
+        return IGraph("g", HOST, 1, 1, REGS, body)
+
+    assert positions(build(nodes)) == {0: [(3, True)], 1: [(2, True)]}
+    assert sorted(walked) == ["a", "b"]
+    assert positions(build([nodes[1], nodes[0], nodes[2], nodes[2], nodes[3]])) == {
+        0: [(2, True)],
+        1: [(4, True)],
+        2: [(3, True)],
+    }
+    assert sorted(walked) == ["a", "b", "b"]

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
 from uir_tvm.igraph import IGraph, IPointer, ISlice, Loop, make, var
 from uir_tvm.igraph.space import Size
-from uir_tvm.verify import check
+from uir_tvm.verify import bounds, check, initialised, valid
 from uir_tvm.verify.access import GraphFacts
 
 from .graphs import DEVICE
@@ -74,3 +79,29 @@ def test_a_pointer_that_is_listed_no_more_is_a_fault_again() -> None:
 def test_a_fault_is_found_each_time() -> None:
     wrong = build(units=5)
     assert rules(wrong) == rules(wrong.replace(name="h")) == {"bounds"}
+
+
+def test_rules_prove_anew_only_what_a_pass_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What iOps touch, what is valid of it and what was written before, of iOps and pointers that stay."""
+    other = IPointer("s", "reg", "fp32", 8, "tmp")
+    narrow = ISlice(R, 0, (1, 8), cols=(None, PID + 1))
+    body = (LOAD, make.unary("exp", narrow, narrow), STORE)
+    asked: list[str] = []
+
+    def counted(name: str, inner: Callable[..., Any], *args: Any) -> Any:
+        asked.append(name)
+        return inner(*args)
+
+    for module, name in ((valid, "_step_faults"), (initialised, "_faults"), (bounds, "_in_shape")):
+        monkeypatch.setattr(module, name, partial(counted, name, getattr(module, name)))
+    assert not rules(build(body))
+    asked.clear()
+    added = make.fill(row(other), 0.0)
+    assert not rules(build((*body, added), (A, OUT, R, other)))
+    # of the fill alone
+    assert sorted(asked) == ["_faults", "_in_shape", "_step_faults"]
+
+
+def test_what_was_written_before_is_so_no_more_where_iops_change_places() -> None:
+    assert not rules(build((LOAD, STORE)))
+    assert "uninitialised" in rules(build((STORE, LOAD)))

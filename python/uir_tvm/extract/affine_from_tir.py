@@ -53,7 +53,7 @@ class AffineConverter:
         NotAffineError
             A load, an unknown variable, a product of variables, a division by a variable, ...
         """
-        if type(expr) is int:
+        if isinstance(expr, int):
             return affine(expr)
         handle = expr.__chandle__()
         known = self._converted.get(handle)
@@ -82,8 +82,6 @@ class AffineConverter:
         if handler is None:
             if isinstance(expr, tvm.ir.Var):
                 return self._variable(expr)
-            if isinstance(expr, int):
-                return affine(expr)
             if isinstance(expr, tvm.ir.Call):
                 handler = _CALLS.get(call_name(expr))
         if handler is None:
