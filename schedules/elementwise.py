@@ -27,6 +27,7 @@ from uir_tvm.schedule.blocks import (
     uses,
 )
 from uir_tvm.schedule.decisions import OWN, Decisions, tile_sizes
+from uir_tvm.schedule.distant_runs import distant_runs, walk_distant_runs
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.representative import is_open
@@ -71,15 +72,23 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     most = most_elements(hw, blocks)
     flat = all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1
     flat = flat and not _opens_inside(sch, root)
-    if decisions.fork("flat", (1, 0) if flat and len(root.spatial) > 1 else (int(flat),), int(flat)):
+    turned = _band(root, hw) if space_of(hw).bands and len(blocks) == 1 else None
+    apart = None if turned is not None or len(blocks) > 1 else distant_runs(root, hw, flat)
+    if apart is not None and decisions.fork("apart", (1, 0), 1):
+        walk_distant_runs(sch, root, apart)
+        groups = decide_groups(sch, hw, blocks, decisions, apart.tiles)
+        nest = map_chain(
+            sch, hw, apart.rows, apart.tile, num_groups=groups, num_units=units, split_columns=True
+        )
+    elif decisions.fork("flat", (1, 0) if flat and len(root.spatial) > 1 else (int(flat),), int(flat)):
         total = math.prod(root.spatial)
         own = _flat_tile(hw, blocks, total, min(elements, space_of(hw).flat_tile))
         groups = decide_groups(sch, hw, blocks, decisions, math.ceil(total / own))
         columns = decisions.choose(sch, "tile_columns", tile_sizes(total, own, most, line_of(hw)), own)
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, num_units=units, split_columns=True)
     else:
-        if space_of(hw).bands and len(blocks) == 1 and (band := _band(root, hw)) is not None:
-            _walk_bands(sch, root, band)
+        if turned is not None:
+            _walk_bands(sch, root, turned)
             blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
         if space_of(hw).even and len(blocks) == 1 and (longer := _longer_rows(root, hw)) is not None:
             _walk_last(sch, root, longer)

@@ -78,6 +78,9 @@ class TileSpace:
     bands : bool
         Whether results with rows of a few bytes, whose neighbours lie far apart in an operand, are made in
         bands that use up the operand's cache lines.
+    runs, run_bytes : int
+        In how many distant parts a unit walks what no cache holds, and how many bytes of each in turn: more
+        pages of memory are then read ahead at once.
     matrix_bytes, matrix_columns : int
         Of the contracted dimension, and columns of a result, that the matrix unit takes at once: what lies
         beyond is computed with too, or padded.
@@ -109,6 +112,8 @@ class TileSpace:
     level_columns: bool = False
     in_place: bool = False
     least_part: int = 0
+    runs: int = 1
+    run_bytes: int = 0
     matrix_bytes: int = 1
     matrix_columns: int = 1
     vectors: tuple[float, ...] = ()

@@ -25,6 +25,8 @@ TILES = TileSpace(
     level_columns=True,
     in_place=True,
     least_part=65_536,
+    runs=4,
+    run_bytes=512,
     vectors=(0.5, 1, 2, 4),
 )
 #: A core keeps a tile of scores in L1 (64 x 64 fp32), of four vectors of 16 queries.
