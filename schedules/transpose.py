@@ -65,11 +65,13 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     blocks = leaf_blocks(sch)
     m, n = loop_extent(sch, row), loop_extent(sch, loops[-1])
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
+    along = _leaves_caches(root, hw)
+    if along:
+        r = _taller(hw, m, r, c, width)
     most = most_elements(hw, blocks)
     tiles = math.prod(root.spatial) // (m * n) * math.ceil(m / r) * math.ceil(n / c)
     groups = decide_groups(sch, hw, blocks, decisions, tiles)
     units = decide_units(sch, hw, decisions)
-    along = _leaves_caches(root, hw)
     columns_first = decisions.fork("columns_first", (0, 1), int(along)) > 0
     tile = (
         decisions.choose(sch, "tile_rows", tile_sides(m, r, most // c), r),
@@ -98,6 +100,16 @@ def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
     (write,) = root.stmt.writes
     cache = last_cache_bytes(hw)
     return cache is not None and math.prod(root.spatial) * dtype_bytes(write.source.ty.dtype) > cache
+
+
+def _taller(hw: HardwareModel, rows: int, own: int, columns: int, width: int) -> int:
+    """Rows of a tile that is put together in the cache before it goes to memory.
+
+    As many whole lines of the operand as fit: a divisor of all rows, or its own where there is none.
+    """
+    most = int(hw.figures.get("tile_bytes", 0)) // (columns * width)
+    line = max(1, int(hw.figures.get("line_bytes", 0)) // width)
+    return next((r for r in range(most // line * line, own, -line) if rows % r == 0), own)
 
 
 def _row_variable(block: BlockInfo) -> int | None:

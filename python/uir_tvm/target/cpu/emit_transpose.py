@@ -26,6 +26,7 @@ from .elements import element
 from .emit_value import Point
 from .groups import ColumnGroup, RowNest
 from .stream import aligned
+from .tile_of_lines import BlockedSide, TileOfLines
 from .transpose_box import BoxSide, transpose_box
 from .values import OperandValues, Origin
 
@@ -39,21 +40,6 @@ class Staged:
 
     buffer: tirx.Buffer
     row: Expr
-
-
-@attrs.frozen
-class _BlockedSide:
-    """A range of rows or columns, how many whole blocks it has, and where these end."""
-
-    begin: Expr
-    end: Expr
-    whole: Expr
-    last: Expr
-
-    @property
-    def has_length(self) -> bool:
-        """Whether sizes decide nothing of it."""
-        return as_int(self.begin) is not None and as_int(self.end) is not None
 
 
 def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[StridedAccess]:
@@ -133,7 +119,7 @@ class _BlockNest:
         self._streamed_or_not(code, rows, cols)
         beside(code, rows, cols)
 
-    def _streamed_or_not(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+    def _streamed_or_not(self, code: Code, rows: BlockedSide, cols: BlockedSide) -> None:
         """Whole blocks, past the caches where lines of them can be."""
         streams, nest = self.emitter.streams, self.nest
         stores = streams.of_nest(nest, [self.lanes]) if self.direct is not None else []
@@ -145,13 +131,14 @@ class _BlockNest:
         memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
         fits = aligned(memory, scope, [(access, across * size)], rows.begin, [cols.begin])
         streams.use()
+        tile = TileOfLines.of(self.emitter, self.accesses[0], access, rows, cols, self.lanes)
         code.branch(
             fits,
-            lambda then: self._whole(then, rows, cols, across),
+            lambda then: self._whole(then, rows, cols, across) if tile is None else tile.emit(then),
             lambda other: self._whole(other, rows, cols),
         )
 
-    def _to_line(self, stores: list[tuple[StridedAccess, int]], cols: _BlockedSide) -> int:
+    def _to_line(self, stores: list[tuple[StridedAccess, int]], cols: BlockedSide) -> int:
         """Blocks beside each other whose rows fill lines of memory; 0 where rows have no such blocks."""
         if len(stores) != 1 or stores[0][0] != self.direct or not cols.has_length:
             return 0
@@ -161,7 +148,7 @@ class _BlockNest:
         fits = access.pitches[0] is None and pitch % (across * size) == 0
         return across if fits and whole is not None and whole % across == 0 else 0
 
-    def _whole(self, code: Code, rows: _BlockedSide, cols: _BlockedSide, streamed: int = 0) -> None:
+    def _whole(self, code: Code, rows: BlockedSide, cols: BlockedSide, streamed: int = 0) -> None:
         across = max(1, streamed)
 
         def band(inner: Code, row: Expr) -> None:
@@ -175,7 +162,7 @@ class _BlockNest:
 
         code.loop(rows.begin, rows.whole, self.lanes, band, "r")
 
-    def _covered(self, code: Code, rows: _BlockedSide, cols: _BlockedSide, target: StridedAccess) -> None:
+    def _covered(self, code: Code, rows: BlockedSide, cols: BlockedSide, target: StridedAccess) -> None:
         """Whole blocks alone, the last ones moved back; along the rows where columns are one block."""
         memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
         (access,) = self.accesses
@@ -190,15 +177,15 @@ class _BlockNest:
         code.add(transpose_box(self.emitter.kernel.text, *given, outer, inner))
 
     def _side_of_box(
-        self, code: Code, side: _BlockedSide, in_source: Expr | int, in_target: Expr | int
+        self, code: Code, side: BlockedSide, in_source: Expr | int, in_target: Expr | int
     ) -> BoxSide:
         length = code.bind_index(distance(side.begin, side.end))
         return BoxSide(length, *(index(x) if isinstance(x, int) else x for x in (in_source, in_target)))
 
-    def _side(self, code: Code, bounds: tuple, limit: int | Expr) -> _BlockedSide:
+    def _side(self, code: Code, bounds: tuple, limit: int | Expr) -> BlockedSide:
         begin, end = (code.bind_index(each) for each in self.emitter.bounds(bounds, limit))
         whole = code.bind_index(tirx.truncdiv(distance(begin, end), index(self.lanes)))
-        return _BlockedSide(begin, end, whole, code.bind_index(begin + whole * index(self.lanes)))
+        return BlockedSide(begin, end, whole, code.bind_index(begin + whole * index(self.lanes)))
 
     def _block(self, code: Code, row: Expr, col: Expr, streamed: int = 0) -> None:
         """A whole one, or so many past the caches."""
@@ -208,7 +195,7 @@ class _BlockNest:
         if self.direct is None:
             self._lines(code, row, col, index(self.lanes), None)
 
-    def _parts(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+    def _parts(self, code: Code, rows: BlockedSide, cols: BlockedSide) -> None:
         """What fills no block as parts of blocks, in one loop, for each is a long text."""
         lanes, none = index(self.lanes), index(0)
         at_right = code.bind(tirx.Select(cols.last < cols.end, rows.whole, none))
@@ -231,7 +218,7 @@ class _BlockNest:
 
         code.loop(none, code.bind(at_right + at_bottom), 1, part, "part")
 
-    def _elements(self, code: Code, rows: _BlockedSide, cols: _BlockedSide) -> None:
+    def _elements(self, code: Code, rows: BlockedSide, cols: BlockedSide) -> None:
         """The same where the processor has no masks."""
 
         def columns(begin: Expr, end: Expr) -> Callable[[Code, Expr], None]:

@@ -48,22 +48,32 @@ class Fetch:
     #: into the first cache
     near: bool = True
 
-    @property
-    def name(self) -> str:
-        """Of the function in LLVM's language."""
-        return f"uir_fetch_{'write' if self.stores else 'read'}_{'near' if self.near else 'far'}"
 
-    @property
-    def definition(self) -> str:
-        """That function: of a pointer and a distance in bytes, which may lead out of the tensor."""
-        writes, locality = int(self.stores), 3 if self.near else 2
-        return f"""
-define linkonce_odr void @{self.name}(ptr %p, i64 %distance) alwaysinline {{
+def fetch_function(text: LlvmText, stores: bool, near: bool) -> str:
+    """The name of a function of a pointer and a distance in bytes, which may lead out of the tensor.
+
+    Parameters
+    ----------
+    text : LlvmText
+        Gets the function.
+    stores : bool
+        Whether the line is going to be written.
+    near : bool
+        Into the first cache.
+    """
+    name = f"uir_fetch_{'write' if stores else 'read'}_{'near' if near else 'far'}"
+    text.need("llvm.prefetch", _DECLARED)
+    text.need(
+        name,
+        f"""
+define linkonce_odr void @{name}(ptr %p, i64 %distance) alwaysinline {{
   %q = getelementptr i8, ptr %p, i64 %distance
-  call void @llvm.prefetch.p0(ptr %q, i32 {writes}, i32 {locality}, i32 1)
+  call void @llvm.prefetch.p0(ptr %q, i32 {int(stores)}, i32 {3 if near else 2}, i32 1)
   ret void
 }}
-"""
+""",
+    )
+    return name
 
 
 _DECLARED = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
@@ -142,12 +152,11 @@ class Prefetches:
         size = bytes_of(pointer.dtype)
         if before * size % self.line:
             return
-        self.text.need("llvm.prefetch", _DECLARED)
-        self.text.need(fetch.name, fetch.definition)
+        name = fetch_function(self.text, fetch.stores, fetch.near)
         at = tirx.BufferLoad(memory.buffer(pointer), [memory.address(scope, fetch.access, *place)])
         # held apart, since TVM would make it narrower than the function says
         distance = code.bind(scope.expr(fetch.distance) * index(size))
-        code.add(tirx.Evaluate(tirx.call_extern("void", fetch.name, tirx.address_of(at), distance)))
+        code.add(tirx.Evaluate(tirx.call_extern("void", name, tirx.address_of(at), distance)))
 
 
 def _work(group: ColumnGroup) -> int:

@@ -148,9 +148,11 @@ class Streams:
 
     def store(self, buffer: tirx.Buffer, address: Expr, value: Expr, dtype: str) -> tirx.Stmt:
         """A non-temporal store of a vector of iGraph dtype ``dtype`` at an aligned address."""
-        row = element(dtype)
-        stored = row.store(value)
-        name, text = definition(row.storage, lanes_of(stored))
+        return self.put(buffer, address, element(dtype).store(value), dtype)
+
+    def put(self, buffer: tirx.Buffer, address: Expr, stored: Expr, dtype: str) -> tirx.Stmt:
+        """The same of what memory holds of that dtype."""
+        name, text = definition(element(dtype).storage, lanes_of(stored))
         self.text.need(name, text)
         self.use()
         where = tirx.address_of(tirx.BufferLoad(buffer, [address]))
