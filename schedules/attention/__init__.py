@@ -61,7 +61,7 @@ class AttentionSpace:
         Rows above which vectors run along them (``turned`` of `FlashTile`); None: always along keys.
     few_row_keys : int
         Keys of a block of fewer rows, along which vectors run then; 0: as of others.
-    leaves_out : bool
+    leaves_out, ended, spread : bool
         See `FlashTile`.
     part_keys : int
         Keys at least of a unit that shares those of a batch with others; 0: none do.
@@ -86,6 +86,8 @@ class AttentionSpace:
     turned_above: int | None = None
     few_row_keys: int = 0
     leaves_out: bool = False
+    ended: bool = False
+    spread: bool = False
     part_keys: int = 0
     widened: bool = False
     float_places: bool = False
@@ -205,6 +207,9 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
             parts=found.parts,
             even=True,
             float_places=space.float_places,
+            leaves_out=space.leaves_out,
+            ended=space.ended,
+            spread=space.spread,
         )
     # of groups without number as many as there are processors, with as many units each as a group may have
     at_once = min(groups, space.units // units * hw.num_groups) if space.groups else groups
@@ -219,6 +224,8 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         whole_tiles=space.whole_tiles or turned,
         turned=turned,
         leaves_out=space.leaves_out,
+        ended=space.ended,
+        spread=space.spread,
         widened=space.widened,
         parts=shares,
         float_places=space.float_places,

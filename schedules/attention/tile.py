@@ -47,6 +47,11 @@ class FlashTile:
         Whether places that a rule compares are compared in fp32.
     leaves_out : bool
         Whether blocks of keys that the diagonal closes for all rows of a tile are left out.
+    ended : bool
+        Whether that is so only where the loop over blocks can end there: every tile has a block, and numbers
+        say how many.  Bounds on all operands would cost more than the blocks save.
+    spread : bool
+        Whether the tiles of a head go to many units where blocks are left out: all then have about as many.
     """
 
     rows: int
@@ -58,6 +63,8 @@ class FlashTile:
     whole_tiles: bool = False
     turned: bool = False
     leaves_out: bool = False
+    ended: bool = False
+    spread: bool = False
     widened: bool = False
     parts: int = 1
     even: bool = False

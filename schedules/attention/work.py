@@ -16,6 +16,7 @@ from uir_tvm.errors import RecipeError
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import LITTLE_WORK, LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.representative import is_open
+from uir_tvm.schedules.attention.blocks import pays_to_spread, step_of
 from uir_tvm.schedules.attention.parts import Parts, greatest
 from uir_tvm.schedules.attention.tile import FlashTile
 
@@ -47,8 +48,15 @@ def dealt_groups(tiles: int, groups: int) -> int:
     return math.ceil(tiles / math.ceil(tiles / min(tiles, groups)))
 
 
-def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Numbered | _Open | _Walked:
+def work_of(
+    func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int, blocks: Sequence[int] = ()
+) -> Numbered | _Open | _Walked:
     """How the tiles of a function are dealt.
+
+    Parameters
+    ----------
+    blocks : sequence of int
+        Of keys that each tile of a batch walks, where some are left out.
 
     Raises
     ------
@@ -66,7 +74,9 @@ def work_of(func: tirx.PrimFunc, parts: Parts, tile: FlashTile, rows: int) -> Nu
         step = rows * tile.units
         tiles = math.ceil(parts.rows / step)
         extents = (*parts.batch, tiles)
-        return Numbered(extents, dealt_groups(math.prod(extents), tile.groups), rows, tile.units)
+        groups = dealt_groups(math.prod(extents), tile.groups)
+        spread = bool(blocks) and tile.spread and pays_to_spread(blocks, math.prod(parts.batch), groups)
+        return Numbered(extents, groups, rows, tile.units, spread)
     if not opened and math.prod(parts.batch) < tile.groups:
         return _Open(parts, rows, tile.units)
     return _Walked(parts, rows, most_steps(func, parts.rows, rows * tile.units), tile.units)
@@ -85,12 +95,17 @@ def _unravelled(number: Any, extents: Sequence[Any]) -> list[Any]:
 
 @attrs.frozen(eq=False)
 class Numbered:
-    """All tiles of all batches in a row, dealt to groups in turns: the last of ``extents`` are tiles."""
+    """All tiles of all batches in a row, dealt to groups in turns: the last of ``extents`` are tiles.
+
+    A group has neighbours, or where ``spread`` is set in each turn one of as many neighbours as there are
+    groups, the same tiles of all batches side by side: early and late ones, which have few keys and many.
+    """
 
     extents: tuple[int, ...]
     groups: int
     rows: int
     units: int = 1
+    spread: bool = False
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
@@ -104,7 +119,11 @@ class Numbered:
 
             def turn(lid: Any) -> Any:
                 number = group * turns + lid if turns > 1 else group
-                *batch, tile = _unravelled(number, self.extents)
+                if self.spread and turns > 1:
+                    number = lid * groups + self._place(group, lid)
+                    tile, *batch = _unravelled(number, (tiles, *self.extents[:-1]))
+                else:
+                    *batch, tile = _unravelled(number, self.extents)
                 first = tile * step if tiles > 1 else t.index(0)
                 if units > 1:
                     first = first + member * self.rows
@@ -114,6 +133,11 @@ class Numbered:
             return t.loop("lid", turns, turn, {LOOP: 1} if turns > 1 else None)
 
         return t.loop("p", groups * units, unit, {PARALLEL: parallel_value(groups, units)})
+
+    def _place(self, group: Any, lid: Any) -> Any:
+        """Which of the tiles of a turn a group has: another one in each, where all have one."""
+        step = step_of(math.prod(self.extents), self.groups)
+        return tirx.floormod(group + lid * step, self.groups) if step else group
 
 
 @attrs.frozen(eq=False)

@@ -14,6 +14,7 @@ from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PIPELINE, ROWS
 from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.wide_values import WIDE
+from uir_tvm.schedules.attention.blocks import blocks_of_tiles, end_within
 from uir_tvm.schedules.attention.diagonal import EXACT, last_key, places_in_floats
 from uir_tvm.schedules.attention.parts import Formula, Parts
 from uir_tvm.schedules.attention.tile import FlashTile
@@ -28,9 +29,12 @@ class FlashWriter:
         self.buffers: list[Any] = []
         self.rows, self.keys = min(tile.rows, parts.usual.rows), min(tile.keys, parts.usual.keys)
         self.head, self.width = parts.usual.head, parts.usual.width
-        self.work = work_of(func, parts, tile, self.rows)
         self.blocks = most_steps(func, parts.keys, self.keys)
         self.beyond = last_key(parts.score) if tile.leaves_out else None
+        walked = self._walked() if tile.ended else []
+        if tile.ended and not end_within(walked, self.blocks):
+            self.beyond, walked = None, []
+        self.work = work_of(func, parts, tile, self.rows, walked)
         most = max(parts.usual.rows, parts.usual.keys) if not is_open(parts.rows + parts.keys) else EXACT
         self.score = parts.score
         if tile.float_places and 2 * most < EXACT:
@@ -38,6 +42,13 @@ class FlashWriter:
         self.reached: Any | None = None
         #: Whether the last round of the walk may have no block.
         self.uneven = False
+
+    def _walked(self) -> list[int]:
+        """Blocks of every tile of rows where numbers say how many; none where they do not."""
+        tile, rows = self.tile, self.parts.rows
+        if not isinstance(self.beyond, tirx.IntImm) or is_open(rows) or tile.parts * tile.units > 1:
+            return []
+        return blocks_of_tiles(int(rows), self.rows, self.keys, int(self.beyond.value))
 
     def write(self) -> tirx.PrimFunc:
         """The whole function."""

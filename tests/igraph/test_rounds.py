@@ -3,9 +3,19 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
-from uir_tvm.igraph import parse_igraph, var
-from uir_tvm.igraph.rounds import ended_where_many, limited, needless_rounds, open_rounds, with_rounds
+from uir_tvm.igraph import parse_igraph, print_igraph, var
+from uir_tvm.igraph.rewrite import substituted
+from uir_tvm.igraph.rounds import (
+    ended_by_unit,
+    ended_where_many,
+    limited,
+    needless_rounds,
+    open_rounds,
+    with_rounds,
+)
 from uir_tvm.igraph.sizes import at
 
 TEXT = """
@@ -171,3 +181,34 @@ def test_loops_end_for_devices_with_pipes_where_there_are_many_rounds() -> None:
     assert not ended(JOINED) and ended(many)
     # units that meet walk all rounds
     assert not ended(many.replace("num_units = 1", "num_units = 2").replace("(1, 1) {", "(1, 2) {", 1))
+
+
+TRIANGLE = (pathlib.Path(__file__).parents[1] / "optimize/golden/end_loops.before.igraph").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # the first unit has no round
+        ("*k + 4", "*k"),
+        # the last one has more rounds than there are
+        ("*k + 4", "*k + 8"),
+        # the unit has no part in it
+        ("4*pid - 4*k", "4 - 4*k"),
+        # no product: to end a loop takes longer than its rounds
+        ("  contract", "  # "),
+    ],
+)
+def test_what_may_have_no_round_or_does_little_in_one_is_not_ended_by_units(old: str, new: str) -> None:
+    assert old in TRIANGLE
+    graph = parse_igraph(TRIANGLE.replace("8*pid - 8*k + 8", "4*pid - 4*k + 4").replace(old, new))
+    assert ended_by_unit(graph) is graph
+
+
+def test_an_ended_loop_is_text_and_follows_its_variables() -> None:
+    graph = ended_by_unit(parse_igraph(TRIANGLE))
+    (loop,) = [node for node in graph.body if hasattr(node, "extent")]
+    assert loop.attrs["rounds"] == var("pid") + 1
+    assert print_igraph(parse_igraph(print_igraph(graph))) == print_igraph(graph)
+    moved = substituted(loop, {"pid": var("pid") + 2 * var("turn")})
+    assert moved.attrs["rounds"] == var("pid") + 2 * var("turn") + 1

@@ -86,20 +86,23 @@ def run_aliased(graph: IGraph, inputs: Sequence[np.ndarray], seed: int = 0) -> l
             end = next((k for k in range(at, len(traces[0])) if _joins(traces[0][k][0])), len(traces[0]))
             for pid in rng.permutation(graph.num_parallel):
                 for iop, env in traces[pid][at:end]:
-                    _one(machine, iop, env)
+                    if env is not None:
+                        _one(machine, iop, env)
             if end < len(traces[0]):
                 _all(machine, traces[0][end][0], [trace[end][1] for trace in traces])
             at = end + 1
     return [machine.memory(p, 0).array().copy() for p in graph.params if p.role != "in"]
 
 
-def _trace(body: Sequence[BoundIOp | BoundLoop], env: Env) -> Any:
+def _trace(body: Sequence[BoundIOp | BoundLoop], env: Env, runs: bool = True) -> Any:
+    """All iOps, equally many of every unit: with no variables in rounds that the unit does not run."""
     for node in body:
         if isinstance(node, BoundLoop):
+            rounds = node.extent if node.rounds is None else node.rounds(env)
             for value in range(node.extent):
-                yield from _trace(node.body, env | {node.var: value})
+                yield from _trace(node.body, env | {node.var: value}, runs and value < rounds)
         else:
-            yield node, dict(env)
+            yield node, dict(env) if runs else None
 
 
 def _joins(iop: BoundIOp) -> bool:

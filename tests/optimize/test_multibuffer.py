@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uir_tvm.errors import PassError
-from uir_tvm.igraph import IGraph, Loop, parse_igraph, walk_body
+from uir_tvm.igraph import IGraph, Loop, parse_igraph, print_igraph, walk_body
 from uir_tvm.optimize import allocate, insert_sync, multibuffer, optimize
 from uir_tvm.verify import verify
 
@@ -338,3 +338,31 @@ def test_updates_in_place_do_not_meet() -> None:
     }}"""
     pointers = "\n".join(line for line in pointers.splitlines() if "y =" not in line and "w =" not in line)
     staged(graph(body, pointers=pointers))
+
+
+@pytest.mark.parametrize("rounds", ["pid + 1", "2*pid + 1", "2", "3"])
+def test_a_loop_that_units_end_loads_one_round_ahead(rounds: str) -> None:
+    """What leads out of it is the unit's last round, wherever that is."""
+    body = f"""
+    fill.fp32 {tile("acc")} [0.0]
+    for k in 3 [pipeline=3, rounds={rounds}] {{
+      move.dram.reg.fp32 {tile("t")}, x[32*k + 1024*pid; (2,16); (16,1)]
+      binary.add.fp32 {tile("acc")}, {tile("acc")}, {tile("t")}
+    }}
+    move.reg.dram.fp32 y[1024*pid; (2,16); (16,1)], {tile("acc")}
+    """
+    made = staged(graph(body))
+    (loop,) = loops(made)
+    assert (loop.extent, loop.attrs["stages"]) == (2, 2)
+    assert loop.attrs["rounds"] == parse_igraph(print_igraph(graph(body))).body[1].attrs["rounds"] - 1
+
+
+def test_a_loop_that_units_end_is_alone_where_nothing_can_be_loaded_ahead() -> None:
+    body = f"""
+    for k in 3 [pipeline=2, rounds=pid + 1] {{
+      binary.add.fp32 {tile("t")}, {tile("t")}, {tile("t")}
+    }}
+    """
+    made = multibuffer.run(graph(f"fill.fp32 {tile('t')} [1.0]" + body))
+    (loop,) = loops(made)
+    assert (loop.extent, sorted(loop.attrs)) == (3, ["rounds"])

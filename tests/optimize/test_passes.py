@@ -14,8 +14,8 @@ from uir_tvm.target import registry
 from . import pairs
 
 ORDER = (
-    "identity simplify load_cse store_load_forwarding promote fold_operands dead zero_pad_tiles turn"
-    " deal_groups numbers_first hoist peel_tails align_rows coalesce_moves matrix_unit fold_broadcast"
+    "identity end_loops simplify load_cse store_load_forwarding promote fold_operands dead zero_pad_tiles"
+    " turn deal_groups numbers_first hoist peel_tails align_rows coalesce_moves matrix_unit fold_broadcast"
     " split_live_ranges multibuffer insert_sync allocate"
 ).split()
 

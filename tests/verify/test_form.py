@@ -56,6 +56,11 @@ CASES = {
         "Two loops have the variable 'k'",
         "a name of its own",
     ),
+    "end of a loop by its own variable": (
+        build([LOAD, Loop("k", 2, [LOAD], {"rounds": var("k") + 1}), STORE]),
+        "'k' ends after k + 1 rounds",
+        "say the rounds by these",
+    ),
     "empty loop": (build([LOAD, Loop("k", 0, [LOAD]), STORE]), "'k' runs 0 times", "drop the loop"),
     "unbound variable": (build([UNBOUND, STORE]), "'k' is neither pid nor", "a loop over 'k'"),
     "variable of a loop that ended": (

@@ -14,7 +14,7 @@ from typing import Any
 from .affine import Affine
 from .iops import IOPS, IOpSpec
 from .iops_meaning import Box
-from .nodes import IOp, ISlice, Loop
+from .nodes import ROUNDS, IOp, ISlice, Loop
 
 Env = dict[str, int]
 
@@ -119,14 +119,16 @@ class BoundLoop:
     """A loop over bound nodes; ``written`` names the pointers that they write.
 
     ``targets`` is what `working_rounds` knows of them, ``full`` how often in a row it found that all rounds
-    work, and ``unasked`` how many walks of the loop it is not to ask for.
+    work, and ``unasked`` how many walks of the loop it is not to ask for.  ``rounds`` says after how many it
+    ends, where it does so before its extent.
     """
 
-    __slots__ = ("var", "extent", "body", "written", "targets", "full", "unasked")
+    __slots__ = ("var", "extent", "body", "written", "rounds", "targets", "full", "unasked")
 
     def __init__(self, node: Loop) -> None:
         self.var, self.extent = str(node.var), int(node.extent)
         self.body = bind(node.body)
+        self.rounds = compile_affine(node.attrs[ROUNDS]) if ROUNDS in node.attrs else None
         self.written: set[str] = set()
         self.targets: list[Any] | None = None
         self.full = self.unasked = 0

@@ -210,12 +210,14 @@ def _walk(machine: RunMemories, body: Sequence[BoundIOp | BoundLoop], envs: list
     for node in body:
         if isinstance(node, BoundLoop):
             chosen = machine.iterations.get(node.var)
+            ends = {} if node.rounds is None else {id(env): node.rounds(env) for env in envs}
             for value in working_rounds(node, envs) if chosen is None else chosen:
                 if chosen is not None:
                     machine.forget_pointers(node.written)
-                for env in envs:
+                inside = [env for env in envs if value < ends.get(id(env), value + 1)]
+                for env in inside:
                     env[node.var] = value
-                _walk(machine, node.body, envs)
+                _walk(machine, node.body, inside)
             for env in envs:
                 env.pop(node.var, None)
         elif node.is_group:

@@ -255,6 +255,10 @@ class Loop(_Node):
         hold(self, body=inside, **held_attrs(attrs))
 
 
+#: Attribute of a loop: how many of its rounds do something (`Affine`). It ends there.
+ROUNDS = "rounds"
+
+
 @held
 @c_class("uir.HardwareModel", repr=False)
 class HardwareModel(_Node):

@@ -24,7 +24,7 @@ from .affine import Affine, AffineLike, affine, var
 from .dtypes import DTYPES
 from .iops import IOPS, LEVELS, Attr, IOpSpec, problems
 from .lexer import Token, Tokens
-from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
+from .nodes import ROUNDS, HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
 from .space import Size, Space
 from .text import HARDWARE_FIELDS
 
@@ -235,7 +235,7 @@ class _Parser:
             while not t.at("]"):
                 key = t.name("The name of an attribute")
                 t.expect("=", "after the name of an attribute")
-                attrs[key] = self._value()
+                attrs[key] = self._affine() if key == ROUNDS else self._value()
                 if not t.accept(","):
                     break
             t.expect("]", "at the end of the attributes")

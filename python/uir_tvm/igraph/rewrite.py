@@ -38,7 +38,8 @@ def substituted(node: Any, env: Mapping[str, AffineLike], names: Mapping[str, st
 
     if isinstance(node, Loop):
         body = [substituted(n, env, names) for n in node.body]
-        return Loop((names or {}).get(str(node.var), node.var), node.extent, body, node.attrs)
+        told = {key: one(value) if isinstance(value, Affine) else value for key, value in node.attrs.items()}
+        return Loop((names or {}).get(str(node.var), node.var), node.extent, body, told)
     iop = map_slices(node, piece)
     moved = {key: one(value) if isinstance(value, Affine) else value for key, value in iop.attrs.items()}
     return IOp(iop.op, iop.name, iop.dtype, iop.targets, iop.sources, moved)

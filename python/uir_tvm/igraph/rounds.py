@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .affine import Affine, affine
 from .all_positive import parts_of
 from .dealt import AHEAD, DEALT
 from .iops import spec_of
-from .nodes import IGraph, IOp, ISlice, Loop, walk_body
+from .nodes import ROUNDS, IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
 from .space import Space
 
 #: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
 MOST_ROUNDS = 1 << 13
-#: Attribute of a loop: how many of its rounds do something (`Affine`). Printers end it there.
-ROUNDS = "rounds"
 
 
 def open_rounds(graph: IGraph) -> dict[str, Affine]:
@@ -47,6 +45,36 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
     return (graph.replace(body=body), counts) if counts else (graph, {})
 
 
+def ended_by_unit(graph: IGraph) -> IGraph:
+    """The graph whose loops around products end where the unit decides it, without bounds that say no more.
+
+    Every unit has a round of such a loop, and none has more than its extent, so that what runs ahead of it or
+    behind it need not ask.  A loop without products in its own body stays: its rounds are short beside what a
+    device waits for at their end.
+    """
+    space = _space(graph)
+
+    def in_all_units(loop: Loop, rounds: Affine) -> bool:
+        low, high = space.range(rounds)
+        return "pid" in rounds.variables() and 1 <= low and high <= int(loop.extent)
+
+    ends = {name: end for name, end in _all_ends(graph).items() if "pid" in end.variables()}
+    loops = {str(loop.var): loop for loop, _ in _loops(graph.body, set())}
+    ends = {name: end for name, end in ends.items() if in_all_units(loops[name], _count(end, name))}
+    ends = {name: end for name, end in ends.items() if _has_product(loops[name])}
+    if not ends:
+        return graph
+    body = _Freed(graph, ends, space, guarded=False).body(graph.body, frozenset(), set())
+    return graph.replace(
+        body=_saying(body, {name: _count(end, name) for name, end in ends.items()}, in_all_units)
+    )
+
+
+def _has_product(loop: Loop) -> bool:
+    """Whether a product stands in a loop's own body."""
+    return any(isinstance(node, IOp) and spec_of(node).is_product for node in loop.body)
+
+
 def with_rounds(graph: IGraph) -> IGraph:
     """The graph whose loops say how many of their rounds do something, for printers that end them there.
 
@@ -56,7 +84,7 @@ def with_rounds(graph: IGraph) -> IGraph:
     together.
     """
     rounds = open_rounds(graph) if graph.sizes else {}
-    return graph.replace(body=_saying(graph.body, rounds)) if rounds else graph
+    return graph.replace(body=_saying(graph.body, rounds, _may_end)) if rounds else graph
 
 
 def ended_where_many(graph: IGraph) -> IGraph:
@@ -69,13 +97,15 @@ def ended_where_many(graph: IGraph) -> IGraph:
     return with_rounds(graph) if alone and needless_rounds(graph) > MOST_ROUNDS else graph
 
 
-def _saying(nodes: Sequence[Any], rounds: Mapping[str, Affine]) -> list[Any]:
+def _saying(
+    nodes: Sequence[Any], rounds: Mapping[str, Affine], may_end: Callable[[Loop, Affine], bool]
+) -> list[Any]:
     out: list[Any] = []
     for node in nodes:
         if isinstance(node, Loop):
             own = rounds.get(str(node.var))
-            told = {} if own is None or not _may_end(node, own) else {ROUNDS: own}
-            node = Loop(node.var, node.extent, _saying(node.body, rounds), {**node.attrs, **told})
+            told = {} if own is None or not may_end(node, own) else {ROUNDS: own}
+            node = Loop(node.var, node.extent, _saying(node.body, rounds, may_end), {**node.attrs, **told})
         out.append(node)
     return out
 
@@ -162,7 +192,7 @@ def _end(loop: Loop, known: set[str], space: Space, everywhere: Counter[str]) ->
 def _ends(iop: IOp, name: str, known: set[str], space: Space) -> Iterator[tuple[Affine, bool]]:
     """What is positive in the rounds in which the box of what an iOp writes is not empty.
 
-    With it whether the box is then the whole side.
+    With it whether the box is the whole side where all that it asks for is positive.
     """
     for side, limit in _sides(iop.target) if iop.targets else ():
         primitive, factor = _parted(side)
@@ -172,7 +202,7 @@ def _ends(iop: IOp, name: str, known: set[str], space: Space) -> Iterator[tuple[
                 continue
             rest = set(end.without([name]).variables())
             if rest and rest <= known:
-                yield end, len(parts) == 1 and factor >= limit
+                yield end, factor >= limit
 
 
 def _sides(piece: ISlice) -> Iterator[tuple[Affine, int]]:
@@ -208,11 +238,12 @@ LEAST_RUN = 4
 class _Freed:
     """One walk of a loop tree whose loops end where they do nothing: bounds that this makes needless go.
 
-    ``guards`` has the loops of one round that it makes: their names, and what is positive where they run.
+    ``guards`` has the loops of one round that it makes, where it is to: their names, and what is positive
+    where they run.
     """
 
-    def __init__(self, graph: IGraph, ends: Mapping[str, Affine], space: Space) -> None:
-        self.ends, self.space = ends, space
+    def __init__(self, graph: IGraph, ends: Mapping[str, Affine], space: Space, guarded: bool = True) -> None:
+        self.ends, self.space, self.guarded = ends, space, guarded
         self.names = FreshNames(graph)
         self.guards: dict[str, Affine] = {}
 
@@ -223,7 +254,7 @@ class _Freed:
         common: frozenset[Affine] = frozenset()
 
         def close() -> None:
-            if common and len(run) >= LEAST_RUN:
+            if self.guarded and common and len(run) >= LEAST_RUN:
                 end = min(common, key=str)
                 name = self.names.like("only")
                 self.guards[name] = end

@@ -24,9 +24,11 @@ from attrs import frozen
 from ..hardware.library_costs import LIBRARIES, library_time
 from ..hardware.machine_model import CONTRACT, REDUCE, VECTOR, GraphCounts, IOpCounts, MachineModel, rates
 from ..schedules.attention import space_of_attention, tile_of
+from ..schedules.attention.blocks import blocks_of_tiles, busiest, end_within, pays_to_spread
 from ..schedules.attention.parts import Extents, UsualExtents
 from ..schedules.attention.speed import AttentionSpeed
 from ..schedules.attention.tile import FlashTile
+from ..schedules.attention.work import dealt_groups
 from ..sizes.open_arithmetic import representative
 from ..target.registry import machine_of
 from .fusion_cost import WORD, FusionCost, KernelWork
@@ -190,8 +192,27 @@ class _Kernel:
         """Part of the blocks that are walked where those behind the diagonal are left out."""
         bands = [step.band for step in self.found.steps if step.band is not None]
         closes = any(band.last is not None for band in bands)
-        rows, keys = self.extents.usual.rows, self.extents.usual.keys
-        return (keys - rows / 2) / keys if tile.leaves_out and closes and rows <= keys else 1.0
+        usual = self.extents.usual
+        if tile.ended:
+            return self._ended_share(
+                tile, min((band.last for band in bands if band.last is not None), default=None)
+            )
+        part = (usual.keys - usual.rows / 2) / usual.keys
+        return part if tile.leaves_out and closes and usual.rows <= usual.keys else 1.0
+
+    def _ended_share(self, tile: FlashTile, last: int | None) -> float:
+        """That part for the unit that walks most blocks, where loops end."""
+        usual = self.extents.usual
+        rows, keys = min(tile.rows, usual.rows), min(tile.keys, usual.keys)
+        most, sets = math.ceil(usual.keys / keys), math.prod(usual.batch)
+        if last is None or not tile.leaves_out or tile.parts * tile.units > 1:
+            return 1.0
+        blocks = blocks_of_tiles(usual.rows, rows, keys, last)
+        if not end_within(blocks, most):
+            return 1.0
+        groups = dealt_groups(sets * len(blocks), min(tile.groups, sets * len(blocks)))
+        spread = tile.spread and pays_to_spread(blocks, sets, groups)
+        return busiest(blocks, sets, groups, spread) / (math.ceil(sets * len(blocks) / groups) * most)
 
     def _bytes(self) -> int:
         """What is read and written, each element once."""

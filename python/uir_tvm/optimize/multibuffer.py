@@ -63,7 +63,7 @@ from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dealt import AHEAD, DEALT
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
+from ..igraph.nodes import ROUNDS, IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..igraph.rewrite import FreshNames, loop_variables, map_slices, pointers_of, substituted, without
 from ..igraph.sizes import whole_slice
 from ..verify.live_ranges import STAGED
@@ -116,6 +116,11 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     if stages < 2:
         return _alone(graph, loop)
     late_stores, move_stages = (int(graph.hardware.figures.get(n, 0)) for n in (LATE_STORES, MOVE_STAGES))
+    if ROUNDS in loop.attrs:
+        # every unit has a first round: what is loaded ahead for one more is that of the last
+        found = stages_of(facts_of(graph), loop, 1)
+        ahead = _staged(graph, loop, 2, found, Late()) if found.ahead else _alone(graph, loop)
+        return ahead if fits(ahead) else _alone(graph, loop)
     if move_stages:
         # loads pass what is written a step less behind than the last of the stores
         found = stages_of(facts_of(graph), loop, 2 * stages - 1, on_chip=True)
@@ -289,18 +294,26 @@ class _Stager:
         for run in steps(self.parts, int(self.loop.extent)):
             if run.steady:
                 attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
+                if ROUNDS in attributes:
+                    attributes[ROUNDS] = attributes[ROUNDS] - (int(self.loop.extent) - run.count)
                 body = self.body(run, var(str(self.loop.var)))
                 out.append(Loop(self.loop.var, run.count, body, attributes | {STAGED: self.stages}))
             elif run.count == 1:
                 for part, first in run.parts:
                     names = self.names.of(loop_variables(part.nodes))
-                    nodes = self.at(part.nodes, affine(first), names)
+                    nodes = self.at(part.nodes, self.iteration(first), names)
                     out += self.guarded(run, part, first, nodes)
                 out += self.meeting
             else:
                 name = self.names.like(str(self.loop.var))
                 out.append(Loop(name, run.count, self.body(run, var(name), renamed=True)))
         return out
+
+    def iteration(self, number: int) -> Affine:
+        """An iteration of what leads in or out: the first ones, or those before the end."""
+        extent = int(self.loop.extent)
+        rounds = self.loop.attrs.get(ROUNDS)
+        return affine(number) if rounds is None or number == 0 else rounds - (extent - number)
 
     def body(self, run: Run, counter: Affine, renamed: bool = False) -> list[Any]:
         """The body of a loop over the steps of a run; its loops get names of their own where ``renamed``."""

@@ -87,6 +87,10 @@ PASSES: tuple[Pass, ...] = (
         "first, so that no later pass meets two names of one piece of memory",
     ),
     Pass(
+        "end_loops",
+        "before all that asks whether an operand is whole: bounds on every round would say that it is not",
+    ),
+    Pass(
         "simplify",
         "before load_cse and dead: what it makes cheaper leaves operands that nobody reads",
         fast_math=True,

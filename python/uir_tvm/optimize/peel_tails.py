@@ -34,7 +34,7 @@ from ..igraph import make
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dealt import DEALT
 from ..igraph.iops import spec_of
-from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
+from ..igraph.nodes import ROUNDS, IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.points import extremes_along
 from ..igraph.rewrite import FreshNames, loop_variables, substituted
 from .needless_bounds import without_needless
@@ -79,7 +79,7 @@ class _Peeling:
     def _loop(self, loop: Loop, domain: StepDomain) -> list[Any]:
         variable, extent = str(loop.var), int(loop.extent)
         inside = domain.inside(variable, extent)
-        head, tail = (0, 0) if {"pipeline", DEALT} & set(loop.attrs) else _segments(loop, inside)
+        head, tail = (0, 0) if {"pipeline", DEALT, ROUNDS} & set(loop.attrs) else _segments(loop, inside)
         copies = sum(1 for _ in walk_body(loop.body)) * ((head > 0) + (tail > 0))
         middle = extent - head - tail
         if not copies or 2 * middle < extent or self.count + copies > self.limit:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.coordinates import joined_dims
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.nodes import ROUNDS, IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.space import NUMBER_LIMIT, Space
 from ..igraph.text import print_iop, print_slice
 from . import form_sizes
@@ -37,7 +37,7 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
     if of_sizes:
         return  # nothing is known of what depends on them
     yield from _pointers(graph)
-    yield from _loops(graph.body, [])
+    yield from _loops(graph.body, [], {PID, *(str(size.name) for size in graph.sizes)})
     listed = _Listed(graph.pointers)
     for step in facts.steps:
         if "well formed" in step.memo and all(listed.has(piece) for piece in step.iop.slices()):
@@ -132,7 +132,7 @@ def _pointer(graph: IGraph, p: IPointer) -> Iterator[VerifyError]:
         )
 
 
-def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
+def _loops(body: Sequence[Any], seen: list[str], known: Set[str]) -> Iterator[VerifyError]:
     for node in body:
         if not isinstance(node, Loop):
             continue
@@ -158,7 +158,20 @@ def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
                 remedy="drop the loop",
             )
         seen.append(var)
-        yield from _loops(node.body, seen)
+        yield from _rounds(node, known)
+        yield from _loops(node.body, seen, {*known, var})
+
+
+def _rounds(loop: Loop, known: Set[str]) -> Iterator[VerifyError]:
+    """Where a loop ends is said by what is known around it."""
+    rounds = loop.attrs.get(ROUNDS)
+    if rounds is not None and not (isinstance(rounds, Affine) and known.issuperset(rounds.variables())):
+        yield _fault(
+            f"The loop over '{loop.var}' ends after {rounds} rounds.",
+            where=f"for {loop.var} in {loop.extent}",
+            need="an expression of pid, sizes and the loops around: " + ", ".join(sorted(known)),
+            remedy="say the rounds by these, or drop the attribute",
+        )
 
 
 def _iop(graph: IGraph, step: Step, listed: _Listed) -> Iterator[VerifyError]:

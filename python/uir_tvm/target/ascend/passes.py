@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 PASSES: Mapping[str, str] = {
     "identity": "the UB is named by addresses: a name less is a live range less",
+    "end_loops": "attention under a causal mask skips blocks; cube cores read operands where none has a mask",
     "simplify": "a vector instruction takes its start, some twenty cycles, however short it is",
     "load_cse": "a transfer takes its start, and the bandwidth that all cores share",
     "store_load_forwarding": "a way through global memory and back is two transfers and a wait between them",

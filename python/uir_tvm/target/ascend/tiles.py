@@ -43,6 +43,9 @@ ATTENTION = AttentionSpace(
     reg_share=0.35,
     part_keys=128,
     float_places=True,
+    leaves_out=True,
+    ended=True,
+    spread=True,
     # a fractal of the cube; half of its results' memory; cycles by the host model
     even=EvenTiles(
         unit=16,

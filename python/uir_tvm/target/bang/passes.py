@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 PASSES: Mapping[str, str] = {
     "identity": "NRAM is named by addresses: a name less is a live range less",
+    "end_loops": "attention under a causal mask skips blocks, and the rest of them have no masks for it",
     "simplify": "a vector instruction takes its start, however short it is",
     "load_cse": "a transfer from GDRAM takes its start, and the cluster's share of the bandwidth",
     "store_load_forwarding": "a way through GDRAM or SRAM and back is two transfers and a wait between them",

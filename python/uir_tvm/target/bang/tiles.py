@@ -61,6 +61,9 @@ ATTENTION = AttentionSpace(
     turned_above=32,
     held=True,
     float_places=True,
+    leaves_out=True,
+    ended=True,
+    spread=True,
     speed=AttentionSpeed(reached=1.0, prepared=1.5, times=1.6),
 )
 #: Rows that few cores, all cores once, and all cores a few times take; lengths at which columns that are not
