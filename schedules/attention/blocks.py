@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks of keys tiles of rows walk where the diagonal closes the rest, and which unit walks most."""
+"""How many blocks of keys tiles of rows walk where the diagonal closes the rest; which unit walks most."""
 
 from __future__ import annotations
 
