@@ -165,7 +165,7 @@ def _loops(body: Sequence[Any], seen: list[str], known: Set[str]) -> Iterator[Ve
 def _rounds(loop: Loop, known: Set[str]) -> Iterator[VerifyError]:
     """Where a loop ends is said by what is known around it."""
     rounds = loop.attrs.get(ROUNDS)
-    if rounds is not None and not (isinstance(rounds, Affine) and known.issuperset(rounds.variables())):
+    if rounds is not None and not (isinstance(rounds, Affine) and set(rounds.variables()) <= known):
         yield _fault(
             f"The loop over '{loop.var}' ends after {rounds} rounds.",
             where=f"for {loop.var} in {loop.extent}",
