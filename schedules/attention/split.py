@@ -38,9 +38,9 @@ class SplitWriter(FlashWriter):
         )
         shape = (places, *self._pair(self.rows, self.width))
         self.o_part = self._buffer("o_part", shape, WIDE, "global")
-        self.first_row = t.index(0)
+        self.first_row, self.last_row = t.index(0), t.index(self.rows - 1)
 
-        def some(place: list[Any], _row: Any) -> Any:
+        def some(place: list[Any], *_rows: Any) -> Any:
             *self.batch, self.part = place
             return t.sequence(
                 [
@@ -51,7 +51,7 @@ class SplitWriter(FlashWriter):
                 ]
             )
 
-        def all_of_it(place: list[Any], _row: Any) -> Any:
+        def all_of_it(place: list[Any], *_rows: Any) -> Any:
             self.batch = place
             first = self._number() * parts
             begin = self._begin("all_")

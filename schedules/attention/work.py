@@ -20,8 +20,9 @@ from uir_tvm.schedules.attention.blocks import pays_to_spread, step_of
 from uir_tvm.schedules.attention.parts import Parts, greatest
 from uir_tvm.schedules.attention.tile import FlashTile
 
-#: ``tile(batch, first_row)``: what is done for a tile of rows.
-TileBody = Callable[[list[Any], Any], Any]
+#: ``tile(batch, first_row, last_row)``: what is done for a tile of rows; the last is that of all units that
+#: share keys.
+TileBody = Callable[[list[Any], Any, Any], Any]
 
 
 def is_ragged(extent: Any, size: int) -> bool:
@@ -107,6 +108,11 @@ class Numbered:
     units: int = 1
     spread: bool = False
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a unit has several tiles."""
+        return math.prod(self.extents) > self.groups
+
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
         units, groups, step, tiles = self.units, self.groups, self.rows * self.units, self.extents[-1]
@@ -124,11 +130,10 @@ class Numbered:
                     tile, *batch = _unravelled(number, (tiles, *self.extents[:-1]))
                 else:
                     *batch, tile = _unravelled(number, self.extents)
-                first = tile * step if tiles > 1 else t.index(0)
-                if units > 1:
-                    first = first + member * self.rows
+                start = tile * step if tiles > 1 else t.index(0)
+                first = start + member * self.rows if units > 1 else start
                 inside = number < sets if groups * turns > sets else None
-                return t.when(inside, body(batch, first))
+                return t.when(inside, body(batch, first, start + (step - 1)))
 
             return t.loop("lid", turns, turn, {LOOP: 1} if turns > 1 else None)
 
@@ -151,6 +156,7 @@ class _Open:
     parts: Parts
     rows: int
     units: int = 1
+    repeats = False
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
@@ -159,7 +165,7 @@ class _Open:
 
         def unit(group: Any, member: Any) -> Any:
             tile, *batch = _unravelled(group, (tiles, *self.parts.batch))
-            return body(batch, tile * step + member * self.rows)
+            return body(batch, tile * step + member * self.rows, tile * step + (step - 1))
 
         return _over_units(tiles * math.prod(self.parts.batch), self.units, unit)
 
@@ -172,6 +178,7 @@ class _Walked:
     rows: int
     most: int
     units: int = 1
+    repeats = True
 
     def loops(self, body: TileBody) -> Any:
         """The loops around what is done for a tile."""
@@ -181,8 +188,11 @@ class _Walked:
         def unit(group: Any, member: Any) -> Any:
             batch = _unravelled(group, self.parts.batch)
             note = {LOOP: 1} if self.most > 1 else None
-            first = member * self.rows
-            return t.loop("tile", self.most, lambda tile: body(batch, tile * step + first), note)
+
+            def turn(tile: Any) -> Any:
+                return body(batch, tile * step + member * self.rows, tile * step + (step - 1))
+
+            return t.loop("tile", self.most, turn, note)
 
         return _over_units(functools.reduce(operator.mul, self.parts.batch, t.index(1)), self.units, unit)
 

@@ -35,6 +35,9 @@ class FlashWriter:
         if tile.ended and not end_within(walked, self.blocks):
             self.beyond, walked = None, []
         self.work = work_of(func, parts, tile, self.rows, walked)
+        # a loop in which units meet ends where nothing of what they share is used after it
+        if tile.staged and self.work.repeats:
+            self.beyond = None
         most = max(parts.usual.rows, parts.usual.keys) if not is_open(parts.rows + parts.keys) else EXACT
         self.score = parts.score
         if tile.float_places and 2 * most < EXACT:
@@ -53,8 +56,8 @@ class FlashWriter:
     def write(self) -> tirx.PrimFunc:
         """The whole function."""
 
-        def tile(batch: list[Any], first_row: Any) -> Any:
-            self.batch, self.first_row = batch, first_row
+        def tile(batch: list[Any], first_row: Any, last_row: Any) -> Any:
+            self.batch, self.first_row, self.last_row = batch, first_row, last_row
             return self._tile()
 
         return t.function(self.func, self.work.loops(tile), self.buffers)
@@ -181,7 +184,7 @@ class FlashWriter:
         parts, staging = self.parts, []
         self.reached = first < parts.keys if is_open(parts.keys) or self.uneven else None
         if self.beyond is not None:
-            self.reached = _and(self.reached, first <= self.first_row + (self.rows - 1) + self.beyond)
+            self.reached = _and(self.reached, first <= self.last_row + self.beyond)
         key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
         value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
         if self.tile.staged:
@@ -289,7 +292,7 @@ class FlashWriter:
 
         def body(unit: Any, part: Any, column: Any) -> Any:
             j = unit * share + part
-            condition = _and(self._key(first + j), exists(column))
+            condition = _and(_and(self.reached, self._key(first + j)), exists(column))
             if self.keys % units:
                 condition = _and(j < self.keys, condition)
             return t.block(

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import pathlib
 
+import numpy as np
 import pytest
 from uir_tvm.igraph import parse_igraph, print_igraph, var
+from uir_tvm.igraph.interpreter import run
 from uir_tvm.igraph.rewrite import substituted
 from uir_tvm.igraph.rounds import (
+    ended,
     ended_by_unit,
     ended_where_many,
     limited,
@@ -212,3 +215,68 @@ def test_an_ended_loop_is_text_and_follows_its_variables() -> None:
     assert print_igraph(parse_igraph(print_igraph(graph))) == print_igraph(graph)
     moved = substituted(loop, {"pid": var("pid") + 2 * var("turn")})
     assert moved.attrs["rounds"] == var("pid") + 2 * var("turn") + 1
+
+
+#: Two groups of two units that share a tile; the second one has all rounds.
+JOINT = """
+hardware h { kind = cuda num_groups = 2 num_units = 2 reg_bytes = 4096 sram_bytes = 4096 vector_bytes = 64 }
+igraph joint on h parallel (2, 2) {
+  x = iPointer(dram, fp32, 256, in)
+  y = iPointer(dram, fp32, 64, out)
+  s = iPointer(sram, fp32, 64)
+  r = iPointer(reg, fp32, 16)
+  t = iPointer(reg, fp32, 16)
+  fill.fp32 r[0; (1,16); (16,1)] [0.0]
+  for k in 4 {
+    move.dram.sram.fp32 s[32*(pid % 2); (1,32); (32,1); rows :E], \
+x[64*k + 32*(pid % 2); (1,32); (32,1); rows :E]
+    sync.sram s[0; (1,64); (64,1)], s[0; (1,64); (64,1)]
+    move.sram.reg.fp32 t[0; (1,16); (16,1); rows :E], s[16*(pid % 2) + 16; (1,16); (16,1); rows :E]
+    binary.add.fp32 r[0; (1,16); (16,1); rows :E], r[0; (1,16); (16,1); rows :E], \
+t[0; (1,16); (16,1); rows :E]
+    sync.sram s[0; (1,64); (64,1)], s[0; (1,64); (64,1)]
+  }
+  move.reg.dram.fp32 y[16*pid; (1,16); (16,1)], r[0; (1,16); (16,1)]
+}
+"""
+
+
+def rounds_of(text: str) -> list[str]:
+    """What the loops of a graph say of their rounds once they are ended."""
+    made = ended(parse_igraph(text), lambda loop: True)
+    return [str(node.attrs["rounds"]) for node in made.body if "rounds" in node.attrs]
+
+
+def test_loops_in_which_units_meet_end_for_all_units_of_a_group() -> None:
+    """Their bodies have no bounds but those in dram, and their values stay: the interpreter ends them too."""
+    graph = parse_igraph(JOINT.replace("E", "2*(pid / 2) - k + 2"))
+    made = ended(graph, lambda loop: True)
+    bounded = [s for iop, _ in made.walk() for s in iop.slices() if any(b is not None for b in s.valid)]
+    assert [piece.pointer.level for piece in bounded] == ["dram"]
+    assert rounds_of(print_igraph(graph)) == ["2*(pid / 2) + 2"]
+    assert print_igraph(parse_igraph(print_igraph(made))) == print_igraph(made)
+    x = np.arange(256, dtype="float32")
+    (got,), (want,) = run(made, x), run(graph, x)
+    np.testing.assert_array_equal(got, want)
+    assert got[0] != got[32]  # the first group has half of the rounds
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("E", "2*pid - k + 2", "units of a group would not all come to the barriers"),
+        ("E", "2*(pid / 2) - k", "the first group would have no round, and nobody meet"),
+        ("sync.sram", "sync.dram", "groups would not all come to the barriers"),
+    ],
+)
+def test_other_joint_loops_stay_whole(old: str, new: str, why: str) -> None:
+    text = JOINT.replace(old, new, 1 if old != "E" else -1).replace("E", "2*(pid / 2) - k + 2")
+    assert rounds_of(text) == [], why
+
+
+def test_a_joint_loop_stays_whole_before_more_of_sram() -> None:
+    """Which of the places that rounds take in turn was the last one would depend on their number."""
+    text = JOINT.replace("E", "2*(pid / 2) - k + 2")
+    store = "  move.reg.dram.fp32 y"
+    more = "  move.reg.sram.fp32 s[16*pid; (1,16); (16,1)], r[0; (1,16); (16,1)]\n"
+    assert rounds_of(text) and not rounds_of(text.replace(store, more + store))

@@ -109,6 +109,26 @@ def test_on_a_gpu_the_usual_stays_and_prices_decide_the_rest() -> None:
     assert not fused((8, 8), 1024, 1024, 128, "float32")
 
 
+@pytest.mark.parametrize(
+    ("heads", "size", "head", "dtype"), [(64, 1024, 64, "float16"), (32, 2048, 128, "float32")]
+)
+def test_on_a_gpu_closed_blocks_are_left_out_of_the_price(
+    heads: int, size: int, head: int, dtype: str
+) -> None:
+    """Half of the blocks, and some of a group's own; a rule that closes a single key closes no block.
+
+    Where all groups run at once, the last one is waited for, which has all blocks.
+    """
+
+    def one(heads: int, last: int) -> float:
+        graph = graph_of("uir-cuda", (heads, heads), size, size, head, dtype, last=last)
+        (price,) = [each for each in graph.fusion if each.candidate == "attention"]
+        return price.together.seconds
+
+    assert 0.45 < one(heads, 0) / one(heads, size - 2) < 0.7
+    assert one(1, 0) == one(1, size - 2)
+
+
 def test_a_cpu_has_no_price() -> None:
     """What its table says was measured: all heads up to 256 are one kernel."""
     graph = graph_of("uir-cpu", (8, 2), 1, 1024, 64, "float16")

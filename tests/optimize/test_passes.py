@@ -14,9 +14,9 @@ from uir_tvm.target import registry
 from . import pairs
 
 ORDER = (
-    "identity end_loops simplify load_cse store_load_forwarding promote fold_operands dead zero_pad_tiles"
-    " turn deal_groups numbers_first hoist peel_tails align_rows coalesce_moves matrix_unit fold_broadcast"
-    " split_live_ranges multibuffer insert_sync allocate"
+    "identity end_loops end_joint_loops simplify load_cse store_load_forwarding promote fold_operands dead"
+    " zero_pad_tiles turn deal_groups numbers_first hoist peel_tails align_rows coalesce_moves matrix_unit"
+    " fold_broadcast split_live_ranges multibuffer insert_sync allocate"
 ).split()
 
 

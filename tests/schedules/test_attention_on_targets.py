@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op
 from tvm.s_tir import Schedule
+from uir_tvm import hardware
 from uir_tvm.device.run_text import run
 from uir_tvm.igraph.rounds import limited
 from uir_tvm.kernel_graph.build import build_with
@@ -137,18 +138,18 @@ def test_units_of_a_group_share_keys_of_open_sizes(name: str) -> None:
         np.testing.assert_allclose(ran.outputs["out"].reshape(want.shape), want, atol=5e-6)
 
 
-def causal(rows: int, keys: int, head: int = 16) -> tvm.tirx.PrimFunc:
+def causal(rows: int, keys: int, head: int = 16, dtype: str = "float32") -> tvm.tirx.PrimFunc:
     """Causal attention of two heads, whose last row sees all keys."""
     inputs = {
-        "q": ((2, rows, head), "float32"),
-        "k": ((2, keys, head), "float32"),
-        "v": ((2, keys, head), "float32"),
+        "q": ((2, rows, head), dtype),
+        "k": ((2, keys, head), dtype),
+        "v": ((2, keys, head), dtype),
     }
 
     def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
         product = emit(op.matmul(q, emit(op.permute_dims(k, [0, 2, 1]))))
         seen = relax.const(np.tri(rows, keys, keys - rows, dtype=bool))
-        masked = emit(op.where(seen, product, relax.const(-math.inf, "float32")))
+        masked = emit(op.where(seen, product, relax.const(-math.inf, dtype)))
         return emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
 
     (node,) = build_with(module(inputs, body), FUSING).custom_ops
@@ -177,6 +178,49 @@ def test_blocks_behind_the_diagonal_are_left_out(rows: int, keys: int, ends: boo
     np.testing.assert_allclose(
         np.asarray(result).reshape(q.shape), e / e.sum(-1, keepdims=True) @ v, atol=5e-6
     )
+
+
+#: Rows, keys, element type, GPU, decisions of the tile, and how many of all rounds of all groups run.
+WALKS = {
+    "prefill": (256, 256, "float32", "a100", {}, 2 * 20, 2 * 32),
+    "prefill, wgmma": (256, 256, "float16", "h200", {}, 2 * 20, 2 * 32),
+    "three stages": (256, 256, "float16", "h200", {"stages": 3}, 2 * 20, 2 * 32),
+    "whole keys, ragged rows": (250, 256, "float32", "a100", {}, 2 * 23, 2 * 32),
+    "ragged keys": (200, 333, "float16", "a100", {}, 2 * 38, 2 * 44),
+    "rows behind a cache": (20, 400, "float16", "a100", {}, None, None),
+    "few rows behind a cache": (4, 400, "float16", "a100", {}, None, None),
+    "a group in turns": (200, 200, "float32", "a100", {"groups": 3}, None, None),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_units_that_share_keys_leave_out_blocks_together(name: str) -> None:
+    """The printed loop ends at the last row of a group; whatever ends, the text runs without a fault."""
+    rows, keys, dtype, gpu, decisions, ended, most = WALKS[name]
+    model = hardware.get(gpu, "cuda")
+    func = begin(causal(rows, keys, 32, dtype), model)
+    parts = fold_heads(read_parts(Schedule(func, debug_mask="none")))
+    tile = attrs.evolve(attention.tile_of(parts, model), keys=32, **decisions)
+    graph = optimize(extracted(flash_function(func, parts, tile), model)).graph
+    loops = {str(n.var): n for _, around in graph.walk() for n in around if "rounds" in n.attrs}
+    if ended is not None:
+        (loop,) = loops.values()
+        told = [loop.attrs["rounds"].evaluate({"pid": pid}) for pid in range(graph.num_parallel)]
+        units = int(graph.num_units)
+        assert all(len(set(told[k : k + units])) == 1 for k in range(0, len(told), units))
+        walked = [min(count, int(loop.extent)) for count in told[::units]]
+        assert (sum(walked), int(loop.extent) * len(walked)) == (ended, most)
+    kernel = next(t for t in TARGETS.values() if t.kind == "cuda").lower(graph, signature_of(graph))
+    rng = np.random.default_rng(rows)
+    q, k, v = (rng.standard_normal((2, n, 32)).astype(dtype) for n in (rows, keys, keys))
+    ran = run(kernel, [q, k, v], sizes={}).check()
+    (got,) = ran.outputs.values()
+    seen = np.tri(rows, keys, keys - rows, dtype=bool)
+    x = np.where(seen, q.astype("float64") @ k.swapaxes(-1, -2), -np.inf)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    want = e / e.sum(-1, keepdims=True) @ v.astype("float64")
+    atol = 2e-5 if dtype == "float32" else 4 * 2.0**-11
+    np.testing.assert_allclose(got.astype("float64").reshape(want.shape), want, atol=atol)
 
 
 def test_stock_lowering_of_the_online_form() -> None:

@@ -104,13 +104,13 @@ def _estimate(counts: GraphCounts, machine: MachineModel) -> Estimate:
         if row.category == NOTHING:
             continue
         if row.category == SYNC:
-            sync += row.runs * machine.sync
+            sync += row.runs * counts.mean(row.present) * machine.sync
             continue
         pipe, busy, start = _of_row(row, machine, missed, share)
         spent = row.runs * (busy + start * row.present)
         starts += row.runs * start * counts.mean(row.present)
         if row.group > 1:
-            sync += row.runs * machine.sync
+            sync += row.runs * counts.mean(row.present) * machine.sync
         totals[pipe] += spent
         key = (row.loop, row.trips)
         flights.setdefault(key, {name: np.zeros(points) for name in PIPES})[pipe] += spent

@@ -24,8 +24,9 @@ from ..hardware.machine_model import (
     IOpCounts,
     Transfer,
 )
+from ..igraph.affine import Affine, var
 from ..igraph.dtypes import bytes_of, dtype_of
-from ..igraph.nodes import IGraph, ISlice
+from ..igraph.nodes import ROUNDS, IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
 from ..schedule.annotations import VECTOR_ATTR
 from ..verify.access import GraphFacts, Step, facts_of
@@ -134,11 +135,12 @@ def _touched(
     """Elements and share of runs, transfers, bytes read from reg and written to it."""
     spec, target = step.spec, pieces["target"]
     if not spec.touches:
-        nothing = np.zeros(len(sizes_of.units))
-        return nothing, nothing + 1.0, (), 0.0, 0.0
+        nothing, present, _ = sizes_of.sizes([axis(1, *_in_rounds(step, 1))], loops)
+        return 0 * nothing, present, (), 0.0, 0.0
     found: list[Transfer] = []
     local = {False: 0.0, True: 0.0}
-    box = (axis(int(target.rows), _rows_of(target)), axis(int(target.cols), _cols_of(target)))
+    inside = _in_rounds(step, int(target.rows))
+    box = (axis(int(target.rows), _rows_of(target), *inside), axis(int(target.cols), _cols_of(target)))
     elements, present, count = sizes_of.sizes(box, loops)
 
     def note(piece: ISlice, write: bool, sizes: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
@@ -154,7 +156,7 @@ def _touched(
         piece = pieces[f"source{k}"]
         axes = []
         for which, origin, extent in ((_rows_of, rule.rows, piece.rows), (_cols_of, rule.cols, piece.cols)):
-            bounds = [which(piece)]
+            bounds = [which(piece), *_in_rounds(step, int(extent))]
             if origin is not None:
                 other = pieces[origin[0]]
                 bounds.append(_rows_of(other) if origin[1] == "rows" else _cols_of(other))
@@ -169,7 +171,8 @@ def _touched(
     note(target, True, sizes_of.sizes(box, loops) if spec.by_data != "target" else (elements, present, count))
     if "buffer" in step.iop.attrs:
         piece = step.iop.attrs["buffer"]
-        axes = [axis(int(piece.rows), _rows_of(piece)), axis(int(piece.cols), _cols_of(piece))]
+        rows = axis(int(piece.rows), _rows_of(piece), *_in_rounds(step, int(piece.rows)))
+        axes = [rows, axis(int(piece.cols), _cols_of(piece))]
         for write in (True, False):
             note(piece, write, sizes_of.sizes(axes, loops))
     if spec.is_product:
@@ -177,6 +180,12 @@ def _touched(
         axes = [box[0], axis(int(first.cols), _cols_of(first)), box[1]]
         elements, present, _ = sizes_of.sizes(axes, loops)
     return elements, present, tuple(found), local[False], local[True]
+
+
+def _in_rounds(step: Step, extent: int) -> list[tuple[None, Affine]]:
+    """Bounds of an axis that say that the loops around have the round."""
+    told = [(loop.attrs[ROUNDS], str(loop.var)) for loop in step.loops if ROUNDS in loop.attrs]
+    return [(None, (rounds - var(name)) * extent) for rounds, name in told]
 
 
 def _transfer(

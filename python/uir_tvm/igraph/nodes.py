@@ -257,6 +257,9 @@ class Loop(_Node):
 
 #: Attribute of a loop: how many of its rounds do something (`Affine`). It ends there.
 ROUNDS = "rounds"
+#: Attribute of such a loop: all units of a group end it alike, and what is in dram has bounds that leave
+#: nothing to load ahead of its end.
+JOINT = "joint"
 
 
 @held

@@ -13,16 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .affine import Affine, affine
+from .affine import Affine, Term, affine, var
 from .all_positive import parts_of
 from .dealt import AHEAD, DEALT
 from .iops import spec_of
-from .nodes import ROUNDS, IGraph, IOp, ISlice, Loop, walk_body
+from .nodes import JOINT, ROUNDS, IGraph, IOp, ISlice, Loop, walk_body
 from .rewrite import FreshNames, map_slices
 from .space import Space
 
 #: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
 MOST_ROUNDS = 1 << 13
+PID = "pid"
 
 
 def open_rounds(graph: IGraph) -> dict[str, Affine]:
@@ -39,8 +40,8 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
     Neighbours that the same expression empties become a loop of one round, or none.
     """
     ends = _all_ends(graph)
-    freed = _Freed(graph, ends, _space(graph))
-    body = freed.body(graph.body, frozenset(), {"pid", *(str(size.name) for size in graph.sizes)})
+    freed = _Freed(graph, ends, space_of(graph))
+    body = freed.body(graph.body, frozenset(), {PID, *(str(size.name) for size in graph.sizes)})
     counts = {name: _count(end, name) for name, end in ends.items()} | freed.guards
     return (graph.replace(body=body), counts) if counts else (graph, {})
 
@@ -52,13 +53,13 @@ def ended_by_unit(graph: IGraph) -> IGraph:
     behind it need not ask.  A loop without products in its own body stays: its rounds are short beside what a
     device waits for at their end.
     """
-    space = _space(graph)
+    space = space_of(graph)
 
     def in_all_units(loop: Loop, rounds: Affine) -> bool:
         low, high = space.range(rounds)
-        return "pid" in rounds.variables() and 1 <= low and high <= int(loop.extent)
+        return PID in rounds.variables() and 1 <= low and high <= int(loop.extent)
 
-    ends = {name: end for name, end in _all_ends(graph).items() if "pid" in end.variables()}
+    ends = {name: end for name, end in _all_ends(graph).items() if PID in end.variables()}
     loops = {str(loop.var): loop for loop, _ in _loops(graph.body, set())}
     ends = {name: end for name, end in ends.items() if in_all_units(loops[name], _count(end, name))}
     ends = {name: end for name, end in ends.items() if _has_product(loops[name])}
@@ -87,6 +88,83 @@ def with_rounds(graph: IGraph) -> IGraph:
     return graph.replace(body=_saying(graph.body, rounds, _may_end)) if rounds else graph
 
 
+def ended(graph: IGraph, chosen: Callable[[Loop], bool]) -> IGraph:
+    """The graph whose chosen loops say how many of their rounds do something, in the place of bounds.
+
+    Before: ``for k in 8 { fill t[..; rows :n - 64*k]; sync.sram s, s }``.  After: the loop has the attribute
+    ``rounds = (n + 63) / 64``, and the fill no bound.  Units of a group may meet there: a loop ends where it
+    has a round for all units and sizes, and where all units of a group have as many.  Nothing that units
+    share on chip is used after it: which of the places that rounds take in turn was the last depends on their
+    number.  What is in dram keeps its bounds: loads may run ahead of the rounds, where they find zeros.
+    """
+    space, units = space_of(graph), int(graph.num_units)
+    last = _last_loops(graph)
+    ends = {}
+    for loop, end in _found_ends(graph, lambda end: _is_of_groups(end, units)):
+        name = str(loop.var)
+        least = space.range(_count(end, name))[0]
+        if chosen(loop) and name in last and _is_of_groups(end, units) and least >= 1:
+            ends[name] = end
+
+    def freed(nodes: Sequence[Any], positive: frozenset[Affine]) -> list[Any]:
+        out: list[Any] = []
+        for node in nodes:
+            if isinstance(node, Loop):
+                end = ends.get(str(node.var))
+                told = {} if end is None else {ROUNDS: _count(end, str(node.var)), JOINT: 1}
+                body = freed(node.body, positive if end is None else positive | {end})
+                out.append(Loop(node.var, node.extent, body, {**node.attrs, **told}))
+            elif positive:
+                out.append(_freed_in(node, positive, space))
+            else:
+                out.append(node)
+        return out
+
+    return graph.replace(body=freed(graph.body, frozenset())) if ends else graph
+
+
+def _freed_in(iop: IOp, positive: frozenset[Affine], space: Space) -> IOp:
+    """An iOp of a loop that ends, without the bounds that say where it does, but for those in dram."""
+    new = _without(iop, positive, space)
+    if all(piece.pointer.level != "dram" for piece in iop.slices()):
+        return new
+    if not spec_of(iop).copies or iop.target.pointer.level == "dram" or new.target == iop.target:
+        return iop
+    return IOp(iop.op, iop.name, iop.dtype, new.targets, iop.sources, {"pad": 0, **iop.attrs})
+
+
+def _last_loops(graph: IGraph) -> set[str]:
+    """Loops that run once, after which nothing touches sram."""
+    found: set[str] = set()
+
+    def look(body: Sequence[Any], after: bool) -> bool:
+        """Whether anything in the body touches it."""
+        touched = False
+        for node in reversed(body):
+            if isinstance(node, Loop):
+                if not (after or touched):
+                    found.add(str(node.var))
+                touched |= look(node.body, after or touched or int(node.extent) > 1)
+            else:
+                touched |= any(piece.pointer.level == "sram" for piece in node.slices())
+        return touched
+
+    look(graph.body, False)
+    return found
+
+
+def _is_of_groups(end: Affine, units: int) -> bool:
+    """Whether an expression is the same for all units of a group, by its form."""
+
+    def same(term: Term) -> bool:
+        if term.kind in ("var", "product"):
+            return PID not in term.expr.variables()
+        whole = term.kind == "floordiv" and int(term.divisor) % units == 0
+        return (whole and term.argument == var(PID)) or _is_of_groups(term.argument, units)
+
+    return units == 1 or all(map(same, end.terms))
+
+
 def ended_where_many(graph: IGraph) -> IGraph:
     """The graph whose loops end where its units would else walk more than `MOST_ROUNDS` needless rounds.
 
@@ -113,7 +191,7 @@ def _saying(
 def _may_end(loop: Loop, rounds: Affine) -> bool:
     products = any(spec_of(iop).is_product for iop, _ in walk_body(loop.body))
     dealt = DEALT in loop.attrs or AHEAD in loop.attrs
-    return not dealt and not _is_staged(loop) and not (products and "pid" in rounds.variables())
+    return not dealt and not _is_staged(loop) and not (products and PID in rounds.variables())
 
 
 def _is_staged(loop: Loop) -> bool:
@@ -142,19 +220,25 @@ def _rounds_of(loop: Loop, ends: Mapping[str, Affine]) -> int:
 
 def _all_ends(graph: IGraph) -> dict[str, Affine]:
     """By loop the expression, without a common factor, that is positive in the rounds that do something."""
-    space = _space(graph)
+    return {str(loop.var): end for loop, end in _found_ends(graph)}
+
+
+def _found_ends(
+    graph: IGraph, meets: Callable[[Affine], bool] = lambda end: False
+) -> Iterator[tuple[Loop, Affine]]:
+    """Loops with such an expression; ``meets`` says of one whether units of a group may meet in the loop."""
+    space = space_of(graph)
     everywhere = Counter(name for iop, _ in graph.walk() for name in _names(iop))
-    found = {}
-    for loop, inside in _loops(graph.body, {"pid", *(str(size.name) for size in graph.sizes)}):
-        end = _end(loop, inside, space, everywhere)
+    for loop, inside in _loops(graph.body, {PID, *(str(size.name) for size in graph.sizes)}):
+        end = _end(loop, inside, space, everywhere, meets)
         if end is not None:
-            found[str(loop.var)] = end
-    return found
+            yield loop, end
 
 
-def _space(graph: IGraph) -> Space:
+def space_of(graph: IGraph) -> Space:
+    """What is known of pid, all loops and the sizes."""
     loops = {str(loop.var): int(loop.extent) for loop, _ in _loops(graph.body, set())}
-    units = {"pid": int(graph.num_groups * graph.num_units)}
+    units = {PID: int(graph.num_groups * graph.num_units)}
     return Space({**units, **loops, **{str(size.name): size for size in graph.sizes}})
 
 
@@ -171,22 +255,32 @@ def _loops(body: Sequence[Any], known: set[str]) -> Iterator[tuple[Loop, set[str
             yield from _loops(node.body, {*known, str(node.var)})
 
 
-def _end(loop: Loop, known: set[str], space: Space, everywhere: Counter[str]) -> Affine | None:
+def _end(
+    loop: Loop,
+    known: set[str],
+    space: Space,
+    everywhere: Counter[str],
+    meets: Callable[[Affine], bool],
+) -> Affine | None:
     name, sizes = str(loop.var), {str(size.name) for size in space.sizes}
     iops = [iop for iop, _ in walk_body(loop.body)]
     own = Counter(other for iop in iops for other in _names(iop))
     common: dict[Affine, None] | None = None
+    met = False
     for iop in iops:
-        spec = spec_of(iop)
-        if spec.barrier or iop.attrs.get("scope") == "group":
-            return None
+        if spec_of(iop).barrier or iop.attrs.get("scope") == "group":
+            met = True
+            if iop.attrs.get("scope") == "dram":
+                return None
+        if spec_of(iop).barrier:
+            continue
         own_ends = _ends(iop, name, known, space)
         ends = [end for end, whole in own_ends if whole or sizes & set(end.variables())]
         if ends:
             common = {end: None for end in ends if common is None or end in common}
         elif any(p.level != "reg" or own[p.name] < everywhere[p.name] for p in _written(iop)):
             return None  # what it leaves behind is there after the loop
-    return next(iter(common), None) if common else None
+    return next((end for end in common or () if not met or meets(end)), None)
 
 
 def _ends(iop: IOp, name: str, known: set[str], space: Space) -> Iterator[tuple[Affine, bool]]:

@@ -171,14 +171,15 @@ class _Kernel:
         rows, keys = min(tile.rows, usual.rows), min(tile.keys, usual.keys)
         sets = math.prod(usual.batch) * math.ceil(usual.rows / (rows * tile.units))
         shares = max(tile.parts, 1)
-        blocks = math.ceil(math.ceil(usual.keys / keys) / shares) * self._open_share(tile)
         units = sets * shares * tile.units
         moved = self._bytes()
         machine = self._machine(units, tile, rows, keys, moved)
-        busy = self._unit_seconds(tile, rows, keys, blocks, machine, min(units, machine.slots))
         limit = min(machine.slots, tile.groups * tile.units)
+        turns = max(math.ceil(units / limit), 1)
+        blocks = math.ceil(math.ceil(usual.keys / keys) / shares) * self._open_share(tile, turns)
+        busy = self._unit_seconds(tile, rows, keys, blocks, machine, min(units, machine.slots))
         # both kinds of units wait for their first load, one after the other
-        spans = max(math.ceil(units / limit), 1) * busy + machine.store.head
+        spans = turns * busy + machine.store.head
         spans += machine.load.head * (2 if self._by_dram else 1)
         if shares > 1:
             spans += machine.launch + machine.load.head + machine.store.head
@@ -188,24 +189,29 @@ class _Kernel:
         operations = scores * (2 * (usual.head + usual.width) + sum(1 for _ in self._of_scores()))
         return Price(seconds, moved, int(operations), min(units, machine.slots))
 
-    def _open_share(self, tile: FlashTile) -> float:
-        """Part of the blocks that are walked where those behind the diagonal are left out."""
-        bands = [step.band for step in self.found.steps if step.band is not None]
-        closes = any(band.last is not None for band in bands)
-        usual = self.extents.usual
-        if tile.ended:
-            return self._ended_share(
-                tile, min((band.last for band in bands if band.last is not None), default=None)
-            )
-        part = (usual.keys - usual.rows / 2) / usual.keys
-        return part if tile.leaves_out and closes and usual.rows <= usual.keys else 1.0
+    def _open_share(self, tile: FlashTile, turns: int) -> float:
+        """Part of the blocks that are walked where those that a group's last row has closed are left out.
 
-    def _ended_share(self, tile: FlashTile, last: int | None) -> float:
+        A unit that walks all of them is waited for, however little others have in their turns.
+        """
+        lasts = [step.band.last for step in self.found.steps if step.band is not None]
+        ends = [last for last in lasts if last is not None]
+        rows, keys = self.extents.usual.rows, self.extents.usual.keys
+        if not (tile.leaves_out and ends and rows and keys):
+            return 1.0
+        if tile.ended:
+            return self._ended_share(tile, min(ends))
+        together = min(tile.rows * tile.units, rows)
+        last_rows = np.arange(together - 1, rows + together - 1, together)
+        walked = np.clip(last_rows + min(ends) + 1, 0, keys) / keys
+        return max(float(walked.mean()), float(walked.max()) / turns)
+
+    def _ended_share(self, tile: FlashTile, last: int) -> float:
         """That part for the unit that walks most blocks, where loops end."""
         usual = self.extents.usual
         rows, keys = min(tile.rows, usual.rows), min(tile.keys, usual.keys)
         most, sets = math.ceil(usual.keys / keys), math.prod(usual.batch)
-        if last is None or not tile.leaves_out or tile.parts * tile.units > 1:
+        if tile.parts * tile.units > 1:
             return 1.0
         blocks = blocks_of_tiles(usual.rows, rows, keys, last)
         if not end_within(blocks, most):

@@ -63,8 +63,9 @@ from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dealt import AHEAD, DEALT
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
-from ..igraph.nodes import ROUNDS, IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
+from ..igraph.nodes import JOINT, ROUNDS, IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..igraph.rewrite import FreshNames, loop_variables, map_slices, pointers_of, substituted, without
+from ..igraph.rounds import space_of
 from ..igraph.sizes import whole_slice
 from ..verify.live_ranges import STAGED
 from ..verify.placement import alignment
@@ -116,7 +117,7 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     if stages < 2:
         return _alone(graph, loop)
     late_stores, move_stages = (int(graph.hardware.figures.get(n, 0)) for n in (LATE_STORES, MOVE_STAGES))
-    if ROUNDS in loop.attrs:
+    if ROUNDS in loop.attrs and JOINT not in loop.attrs:
         # every unit has a first round: what is loaded ahead for one more is that of the last
         found = stages_of(facts_of(graph), loop, 1)
         ahead = _staged(graph, loop, 2, found, Late()) if found.ahead else _alone(graph, loop)
@@ -148,7 +149,7 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
 
 def _alone(graph: IGraph, loop: Loop) -> IGraph:
     """The graph with the loop as it is, one iteration after the other."""
-    rest = {name: v for name, v in loop.attrs.items() if name != PIPELINE}
+    rest = {name: v for name, v in loop.attrs.items() if name not in (PIPELINE, JOINT)}
     alone = Loop(loop.var, loop.extent, loop.body, rest)
     return graph.replace(body=_with(graph.body, str(loop.var), [alone]))
 
@@ -282,6 +283,10 @@ class _Stager:
     ) -> None:
         self.loop, self.stages, self.parts, self.buffers = loop, stages, parts, buffers
         self.names = FreshNames(graph)
+        self.space = space_of(graph)
+        #: Whether it may say more rounds than it has: what is loaded ahead has an end of its own then.
+        told = loop.attrs.get(ROUNDS)
+        self.passes_end = told is not None and self.space.range(told)[1] > int(loop.extent)
         self.meeting: list[IOp] = []
         if meeting is not None:
             whole = whole_slice(meeting)
@@ -290,10 +295,10 @@ class _Stager:
     def nodes(self) -> list[Any]:
         """What takes the place of the loop."""
         out: list[Any] = []
-        steps = open_runs if DEALT in self.loop.attrs else runs
+        steps = open_runs if {DEALT, JOINT} & set(self.loop.attrs) else runs
         for run in steps(self.parts, int(self.loop.extent)):
             if run.steady:
-                attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
+                attributes = {name: v for name, v in self.loop.attrs.items() if name not in (PIPELINE, JOINT)}
                 if ROUNDS in attributes:
                     attributes[ROUNDS] = attributes[ROUNDS] - (int(self.loop.extent) - run.count)
                 body = self.body(run, var(str(self.loop.var)))
@@ -312,7 +317,7 @@ class _Stager:
     def iteration(self, number: int) -> Affine:
         """An iteration of what leads in or out: the first ones, or those before the end."""
         extent = int(self.loop.extent)
-        rounds = self.loop.attrs.get(ROUNDS)
+        rounds = None if JOINT in self.loop.attrs else self.loop.attrs.get(ROUNDS)
         return affine(number) if rounds is None or number == 0 else rounds - (extent - number)
 
     def body(self, run: Run, counter: Affine, renamed: bool = False) -> list[Any]:
@@ -321,8 +326,36 @@ class _Stager:
         for part, first in run.parts:
             names = self.names.of(loop_variables(part.nodes)) if renamed else None
             nodes = self.at(part.nodes, counter + first, names)
+            if run.steady and first and self.passes_end:
+                nodes = self.within(nodes, counter + first)
             out += self.guarded(run, part, first, nodes) if run.steady else nodes
         return out + self.meeting
+
+    def within(self, nodes: Sequence[Any], iteration: Affine) -> list[Any]:
+        """Loads without a source where the loop has no such iteration."""
+        left = int(self.loop.extent) - iteration
+
+        def piece(s: ISlice) -> ISlice:
+            if s.pointer.level != "dram" or self.ends_with(s):
+                return s
+            if s.col_end is None:
+                return s.replace(cols=(s.col_begin, left * int(s.cols)))
+            if s.row_end is None:
+                return s.replace(rows=(s.row_begin, left * int(s.rows)))
+            return _refuse(
+                f"What the loop over {self.loop.var} loads ahead has two bounds, none at the loop's end.",
+                self.loop,
+                need="a load that ends where the loop's iterations do, or has a side without a bound",
+                remedy="pass no `end_joint_loops`, or leave the loop without stages",
+            )
+
+        return map_iops(nodes, lambda iop: map_slices(iop, piece))
+
+    def ends_with(self, piece: ISlice) -> bool:
+        """Whether a slice of an iteration ahead is empty where the loop has no such iteration."""
+        last = {str(self.loop.var): int(self.loop.extent) - 1}
+        ends = [end.substitute(last) for end in (piece.row_end, piece.col_end) if end is not None]
+        return any(self.space.range(end)[1] <= 0 for end in ends)
 
     def guarded(self, run: Run, part: LaggedPart, first: int, nodes: list[Any]) -> list[Any]:
         """The nodes, left out where the tile of a later round that they are for may not be there.

@@ -91,6 +91,10 @@ PASSES: tuple[Pass, ...] = (
         "before all that asks whether an operand is whole: bounds on every round would say that it is not",
     ),
     Pass(
+        "end_joint_loops",
+        "before all passes that masks would hinder, and those that look for what is masked alike",
+    ),
+    Pass(
         "simplify",
         "before load_cse and dead: what it makes cheaper leaves operands that nobody reads",
         fast_math=True,

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 PASSES: Mapping[str, str] = {
     "identity": "registers have names alone: every further one is a copy that nvcc must see through",
+    "end_joint_loops": "a round that does nothing is lost time, and a mask is a predicate on every access",
     "simplify": "a warp pays for every instruction, most of all for the special functions",
     "load_cse": "a load of global memory has hundreds of cycles of latency",
     "store_load_forwarding": "what goes through shared memory waits for its banks and for a barrier",

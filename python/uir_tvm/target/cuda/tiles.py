@@ -65,6 +65,7 @@ ATTENTION = AttentionSpace(
     groups=2**31 - 1,
     whole_tiles=True,
     least_rows=16,
+    leaves_out=True,
     part_keys=64,
     speed=AttentionSpeed(reached=0.5, library=0.8, narrow_products=True, overlaps=True, usual_gain=3.0),
 )
