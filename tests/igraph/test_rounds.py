@@ -197,7 +197,7 @@ TRIANGLE = (pathlib.Path(__file__).parents[1] / "optimize/golden/end_loops.befor
         # the last one has more rounds than there are
         ("*k + 4", "*k + 8"),
         # the unit has no part in it
-        ("4*pid - 4*k", "4 - 4*k"),
+        ("4*pid - 4*k + 4", "8 - 4*k"),
         # no product: to end a loop takes longer than its rounds
         ("  contract", "  # "),
     ],

@@ -58,6 +58,7 @@ class Case:
 CASES = {
     "square": Case(2, 256, 256, 32),
     "turns": Case(8, 256, 256, 32),
+    "whole heads": Case(32, 256, 256, 16),
     "a turn that not all units have": Case(7, 320, 320, 16),
     "ragged": Case(2, 300, 300, 32),
     "behind earlier tokens": Case(2, 256, 512, 32, last=256),
@@ -69,7 +70,7 @@ CASES = {
 #: Those in which a tile has several blocks, and every tile one.
 ENDED = {
     "uir-bang": {*CASES} - {"few rows", "rows without a key"},
-    "uir-ascend": {"turns", "a turn that not all units have", "ragged"},
+    "uir-ascend": {"turns", "whole heads", "a turn that not all units have", "ragged"},
 }
 
 

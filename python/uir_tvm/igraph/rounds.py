@@ -18,8 +18,9 @@ from .all_positive import parts_of
 from .dealt import AHEAD, DEALT
 from .iops import spec_of
 from .nodes import JOINT, ROUNDS, IGraph, IOp, ISlice, Loop, walk_body
+from .points import extremes
 from .rewrite import FreshNames, map_slices
-from .space import Space
+from .space import Size, Space
 
 #: Rounds that a unit may walk for all sizes, where it cannot leave out those beyond the end.
 MOST_ROUNDS = 1 << 13
@@ -47,25 +48,26 @@ def limited(graph: IGraph) -> tuple[IGraph, dict[str, Affine]]:
 
 
 def ended_by_unit(graph: IGraph) -> IGraph:
-    """The graph whose loops around products end where the unit decides it, without bounds that say no more.
+    """The graph whose loops around products end where the unit, or its turn, decides it, and without bounds
+    that say no more.
 
     Every unit has a round of such a loop, and none has more than its extent, so that what runs ahead of it or
     behind it need not ask.  A loop without products in its own body stays: its rounds are short beside what a
     device waits for at their end.
     """
-    space = space_of(graph)
+    extents, sizes = _extents(graph), {str(size.name) for size in graph.sizes}
 
     def in_all_units(loop: Loop, rounds: Affine) -> bool:
-        low, high = space.range(rounds)
-        return PID in rounds.variables() and 1 <= low and high <= int(loop.extent)
+        low, high = extremes(rounds, extents)
+        return 1 <= low and high <= int(loop.extent)
 
-    ends = {name: end for name, end in _all_ends(graph).items() if PID in end.variables()}
+    ends = {name: end for name, end in _all_ends(graph).items() if not sizes & set(end.variables())}
     loops = {str(loop.var): loop for loop, _ in _loops(graph.body, set())}
     ends = {name: end for name, end in ends.items() if in_all_units(loops[name], _count(end, name))}
     ends = {name: end for name, end in ends.items() if _has_product(loops[name])}
     if not ends:
         return graph
-    body = _Freed(graph, ends, space, guarded=False).body(graph.body, frozenset(), set())
+    body = _Freed(graph, ends, Space(extents), guarded=False).body(graph.body, frozenset(), set())
     return graph.replace(
         body=_saying(body, {name: _count(end, name) for name, end in ends.items()}, in_all_units)
     )
@@ -237,9 +239,13 @@ def _found_ends(
 
 def space_of(graph: IGraph) -> Space:
     """What is known of pid, all loops and the sizes."""
+    return Space(_extents(graph))
+
+
+def _extents(graph: IGraph) -> dict[str, int | Size]:
     loops = {str(loop.var): int(loop.extent) for loop, _ in _loops(graph.body, set())}
     units = {PID: int(graph.num_groups * graph.num_units)}
-    return Space({**units, **loops, **{str(size.name): size for size in graph.sizes}})
+    return {**units, **loops, **{str(size.name): size for size in graph.sizes}}
 
 
 def _count(end: Affine, name: str) -> Affine:
