@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 import pathlib
 import re
 
+import attrs
 import numpy as np
 import pytest
 import tvm
@@ -226,3 +228,26 @@ def test_the_report_says_what_passes_did(monkeypatch: pytest.MonkeyPatch) -> Non
     (refused,) = uir_tvm.compile(tiny.module(), options=options).report()["passes_refused"]
     assert (refused["kernel"], refused["pass"]) == (KERNEL, "store_load_forwarding")
     assert "writes" in refused["reason"]
+
+
+@pytest.mark.parametrize("entry", ["compile_kernel", "try_kernel", "compile_scheduled"])
+def test_no_garbage_is_sought_while_a_kernel_goes_through_the_stages(
+    entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no compilation of a model stands around it, as when a schedule is measured."""
+    seen: list[bool] = []
+
+    def watched(stage: pipeline.Stage) -> pipeline.Stage:
+        def make(record: pipeline.KernelRecord, context: pipeline.StageContext) -> object:
+            seen.append(gc.isenabled())
+            return stage.make(record, context)
+
+        return attrs.evolve(stage, make=make)
+
+    target, func = registry.resolve("uir-cpu").target, functions.elementwise()
+    scheduled = pipeline.compile_kernel(func, target).products["tir"]
+    monkeypatch.setattr(pipeline, "STAGES", tuple(map(watched, pipeline.STAGES)))
+    given = (scheduled,) if entry == "compile_scheduled" else ()
+    made = getattr(pipeline, entry)(func, target, *given)
+    assert made.refusal is None and len(seen) >= 4 and not any(seen)
+    assert gc.isenabled()

@@ -30,6 +30,7 @@ from tvm_ffi import structural_equal
 from . import kernel_cache
 from .dump_files import file_stem
 from .errors import ArtifactError, DatabaseError, NoRecipeError, UirError, first_line
+from .garbage import unsearched
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .refusal import Refusal
@@ -137,6 +138,7 @@ def knowing(records: Mapping[str, KernelRecord]) -> Iterator[None]:
 
 
 @one_at_a_time
+@unsearched()
 def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
     """Take one PrimFunc through the stages.
 
@@ -172,6 +174,7 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
 
 
 @one_at_a_time
+@unsearched()
 def try_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
     """`compile_kernel` of what need not become a kernel: a refusal is for the caller to tell.
 
@@ -181,6 +184,7 @@ def try_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None 
 
 
 @one_at_a_time
+@unsearched()
 def compile_scheduled(
     func: tirx.PrimFunc, target: tvm.target.Target, scheduled: tirx.PrimFunc, name: str | None = None
 ) -> KernelRecord:
