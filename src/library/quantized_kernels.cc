@@ -144,7 +144,7 @@ const std::vector<QuantizedKernels>& QuantizedKernels::All() {
       QuantizedKernels made = Made("avx2", avx2::kTiles, avx2::kBytes, avx2::MakeBytes);
       made.digits = {avx2::DigitRow};  // of two rows SomeRows is faster
       made.make_digits = avx2::MakeDigits;
-      made.unpacked = avx2::UnpackedRows, made.unpacked_floats = avx2::UnpackedFloats;
+      made.unpack = avx2::UnpackBlock;
       if (HasAvxVnni()) {
         found->push_back(made);
         QuantizedKernels& vnni = found->back();

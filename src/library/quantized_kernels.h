@@ -24,9 +24,8 @@ struct QuantizedKernels {
   bool (*make_bytes)(const float* x, int64_t groups, int64_t length, const ByteRow&);
   std::vector<Places> digits;  // by the number of rows, less one; codes of 4 bits
   bool (*make_digits)(const float* x, int64_t groups, int64_t length, const Digits&) = nullptr;
-  //! Many rows of unit stride, on scratch of so many floats.
-  void (*unpacked)(const Panels&, const Operands&, int64_t x_row, int64_t rows, Range blocks, float* scratch) = nullptr;
-  int64_t (*unpacked_floats)(const Panels&, int64_t rows) = nullptr;
+  /*! A block's numbers: [k][kBlock]. */
+  void (*unpack)(const Panels&, int64_t block, float* to) = nullptr;
   bool on_tiles = false;
 
   /*! From the best on, those of this CPU. */

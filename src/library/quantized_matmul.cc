@@ -16,6 +16,7 @@
 #include "library/quantized_kernels.h"
 #include "library/quantized_layout.h"
 #include "library/tile_product.h"
+#include "library/unpacked_panels.h"
 
 namespace uir::library {
 namespace {
@@ -74,16 +75,11 @@ bool FewRows(const QuantizedKernels& kernels, const Panels& panels, const Batch&
   return weight.bits == 4 && rows <= most && batch.column == 1 && weight.group % 16 == 0 && weight.group <= 1024;
 }
 
-//! Many rows by a weight that is unpacked a piece at a time; false where these are not.
-bool RunUnpacked(const QuantizedKernels& kernels, const Panels& panels, Batch batch, int64_t rows, int threads) {
-  if (!kernels.unpacked || rows <= kernels.tiles[panels.kind()].back().first || batch.column != 1) return false;
-  const int tasks = Tasks(panels, rows, threads);
-  batch.to.x = batch.x;
-  ParallelRun(tasks, [&](int task) {
-    auto* scratch = reinterpret_cast<float*>(ThreadScratch(2, kernels.unpacked_floats(panels, rows) * sizeof(float)));
-    kernels.unpacked(panels, batch.to, batch.row, rows, Part(panels.blocks(), 1, tasks, task), scratch);
-  });
-  return true;
+//! Many rows by a weight that is unpacked for all of them; false where these are not.
+bool RunUnpacked(const QuantizedKernels& kernels, const Panels& panels, const Batch& batch, int64_t rows, int threads) {
+  if (!kernels.unpack || rows <= kernels.tiles[panels.kind()].back().first) return false;
+  const PlainRows x{batch.x, batch.row, batch.column};
+  return RunUnpackedPanels(kernels, panels, x, batch.to, rows, Tasks(panels, rows, threads));
 }
 
 //! x in bytes, where the attributes ask for it; false where a group has no such bytes.

@@ -166,6 +166,36 @@ def test_many_rows_of_a_long_side(vectors: str, packing: Packing) -> None:
     assert_product(run(product(7, 37, 1152, packing), x, parts), x, dequantized(*parts, packing))
 
 
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("packing", [Q4_1, Packing(8, 304, 128, "float16")], ids=str)
+@pytest.mark.parametrize("activation", ["none", "silu"])
+def test_blocks_of_rows_by_groups_of_unpacked_panels(
+    vectors: str, packing: Packing, activation: str, threads: int
+) -> None:
+    """More rows than a second cache holds; more outputs than are unpacked at a time for them."""
+    choose(vectors)
+    rows, n, k = 230, 427, 608
+    parts = weight(packing, n, k)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((rows, k)).astype(np.float32)
+    other = rng.standard_normal((rows, n)).astype(np.float32)
+    attributes = product(rows, n, k, packing, residual="after_activation", activation=activation)
+    values = dequantized(*parts, packing).astype(np.float64)
+    want = function_of(activation)(x.astype(np.float64) @ values.T) + other
+    limit = 1e-6 * (np.abs(x) @ np.abs(values.T) + np.abs(other) + 1)
+    assert (np.abs(run(attributes, x, parts, other) - want) < limit).all()
+
+
+@pytest.mark.parametrize("rows", [6, 128, 230])
+def test_a_row_is_the_same_whatever_rows_are_beside_it(rows: int, threads: int) -> None:
+    """Sums are in one order, so that a prompt in chunks gives what it gives at once."""
+    parts = weight(Q4_1, 100, 608)
+    x = np.random.default_rng(5).standard_normal((rows, 608)).astype(np.float32)
+    got = run(product(rows, 100, 608, Q4_1), x, parts)
+    alone = run(product(6, 100, 608, Q4_1), np.ascontiguousarray(x[-6:]), parts)
+    np.testing.assert_array_equal(got[-6:], alone)
+
+
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_any_packing_and_shape(data: st.DataObject) -> None:
