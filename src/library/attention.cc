@@ -24,6 +24,7 @@
 #include "library/parallel.h"
 #include "library/quantized_layout.h"
 #include "library/tile_attention.h"
+#include "library/wide_attention.h"
 
 namespace uir::library {
 namespace {
@@ -129,9 +130,12 @@ class Run {
 
   void Go(int threads) {
     const auto rows = static_cast<int64_t>(units_[0].rows.size());
-    if (InFloat32()) {
-      if (TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
-      if (PanelsPay(attrs_, rows) && RunPanelAttention(attrs_, units_, threads)) return;
+    if (InFloat32() && TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
+    if (PanelsPay(attrs_, rows)) {
+      const auto in_panels = [&](const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units) {
+        return RunPanelAttention(attrs, units, threads);
+      };
+      if (InFloat32() ? in_panels(attrs_, units_) : RunWidened(attrs_, data_, units_, threads, in_panels)) return;
     }
     int64_t begin = attrs_.n, end = 0;
     for (const AttentionUnit& unit : units_) {

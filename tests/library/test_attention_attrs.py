@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from attrs import evolve
 from uir_tvm.errors import ShapeError
 from uir_tvm.library.attention_attrs import AttentionAttrs
 from uir_tvm.library.attrs import OperandLayout
@@ -85,7 +86,9 @@ def test_rows_over_open_keys(m: int, n: int, d: int, e: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize(("m", "n", "d", "e"), [(1, 300, 64, 64), (2, 70, 20, 37), (40, 200, 24, 48)])
+@pytest.mark.parametrize(
+    ("m", "n", "d", "e"), [(1, 300, 64, 64), (2, 70, 20, 37), (40, 200, 24, 48), (130, 700, 64, 64)]
+)
 def test_narrow_keys_and_values(m: int, n: int, d: int, e: int, dtype: Any) -> None:
     """What is narrow is read exactly and summed in float32; a narrow result is rounded once."""
     rng = np.random.default_rng(m * n)
@@ -129,6 +132,33 @@ def test_bands(m: int, n: int, d: int, e: int, first: int | None, last: int | No
     is_open = (distance >= (-m if first is None else first)) & (distance <= (n if last is None else last))
     want = wanted(of, q, k, v, np.where(is_open, 0.0, -np.inf))
     np.testing.assert_allclose(run(of, q, k, v), want, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("odd", [None, np.nan, np.inf])
+def test_many_narrow_rows_with_masks_of_their_own(dtype: Any, odd: float | None) -> None:
+    """A mask for each head, a band, a row without a key, a key that is no number."""
+    rng = np.random.default_rng(6)
+    m, n, d, e = 50, 130, 24, 40
+    of = attributes(2, 2, m, n, d, e, scale=0.3, masked=True, safe=True, last=90)
+    of = evolve(of, mask=OperandLayout((2 * m * n, m * n, n, 1)))
+    q, k, v, mask = (
+        rng.standard_normal(shape).astype(dtype)
+        for shape in ((2, 2, m, d), (2, n, d), (2, n, e), (2, 2, m, n))
+    )
+    mask[1, 0, 7] = -np.inf
+    if odd is not None:
+        k[1, 20, 3] = odd
+    place = np.arange(n)[None] - np.arange(m)[:, None]
+    wide = [each.astype(np.float32) for each in (q, k, v)]
+    added = np.where(place <= 90, mask.astype(np.float32), -np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        want = wanted(of, *wide, added)
+    got = run(of, q, k, v, mask, dtype=dtype).astype(np.float32)
+    assert not got[7, 1, 0].any()
+    opened = np.ones(got.shape, bool)
+    opened[7, 1, 0] = False  # NumPy's product has no rule for keys that a row does not see
+    np.testing.assert_allclose(got[opened], want[opened], rtol=float(ml_dtypes.finfo(dtype).eps), atol=2e-6)
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, 1e30, 1e-30])
