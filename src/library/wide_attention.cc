@@ -22,7 +22,7 @@ struct Stretch {
   float* to;
 };
 
-/*! body(begin, end) of some of `count` stretches of `numbers` on every thread. */
+/*! body(at) of `count` stretches of so many numbers, on threads where that pays. */
 template <typename Body>
 void Share(int64_t count, int64_t numbers, int threads, const Body& body) {
   const int tasks = static_cast<int>(count * numbers < kShared ? 1 : std::min<int64_t>(threads, count));
