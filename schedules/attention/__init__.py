@@ -61,7 +61,7 @@ class AttentionSpace:
         Rows above which vectors run along them (``turned`` of `FlashTile`); None: always along keys.
     few_row_keys : int
         Keys of a block of fewer rows, along which vectors run then; 0: as of others.
-    leaves_out, ended, spread : bool
+    leaves_out, ended, bounded, spread : bool
         See `FlashTile`.
     part_keys : int
         Keys at least of a unit that shares those of a batch with others; 0: none do.
@@ -87,6 +87,7 @@ class AttentionSpace:
     few_row_keys: int = 0
     leaves_out: bool = False
     ended: bool = False
+    bounded: bool = False
     spread: bool = False
     part_keys: int = 0
     widened: bool = False
@@ -209,6 +210,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
             float_places=space.float_places,
             leaves_out=space.leaves_out,
             ended=space.ended,
+            bounded=space.bounded,
             spread=space.spread,
         )
     # of groups without number as many as there are processors, with as many units each as a group may have
@@ -225,6 +227,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         turned=turned,
         leaves_out=space.leaves_out,
         ended=space.ended,
+        bounded=space.bounded,
         spread=space.spread,
         widened=space.widened,
         parts=shares,

@@ -50,6 +50,9 @@ class FlashTile:
     ended : bool
         Whether that is so only where the loop over blocks can end there: every tile has a block, and numbers
         say how many.  Bounds on all operands would cost more than the blocks save.
+    bounded : bool
+        Whether, where it is ended, bounds leave them out where sizes are open: operands
+        have bounds there anyhow.
     spread : bool
         Whether the tiles of a head go to many units where blocks are left out: all then have about as many.
     """
@@ -64,6 +67,7 @@ class FlashTile:
     turned: bool = False
     leaves_out: bool = False
     ended: bool = False
+    bounded: bool = False
     spread: bool = False
     widened: bool = False
     parts: int = 1

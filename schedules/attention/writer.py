@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import tvm
 from tvm import tirx
 from tvm.ir import TensorLoad
+from uir_tvm.igraph.tir_sizes import sizes_of
 from uir_tvm.schedule import make_tir as t
 from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PIPELINE, ROWS
-from uir_tvm.schedule.representative import is_open
+from uir_tvm.schedule.blocks import collect
+from uir_tvm.schedule.representative import is_open, most_of
 from uir_tvm.schedule.wide_values import WIDE
 from uir_tvm.schedules.attention.blocks import blocks_of_tiles, end_within
 from uir_tvm.schedules.attention.diagonal import EXACT, last_key, places_in_floats
@@ -33,14 +36,15 @@ class FlashWriter:
         self.beyond = last_key(parts.score) if tile.leaves_out else None
         walked = self._walked() if tile.ended else []
         if tile.ended and not end_within(walked, self.blocks):
-            self.beyond, walked = None, []
+            walked = []
+            if not (tile.bounded and is_open(parts.rows + parts.keys) and tile.parts * tile.units == 1):
+                self.beyond = None
         self.work = work_of(func, parts, tile, self.rows, walked)
         # a loop in which units meet ends where nothing of what they share is used after it
         if tile.staged and self.work.repeats:
             self.beyond = None
-        most = max(parts.usual.rows, parts.usual.keys) if not is_open(parts.rows + parts.keys) else EXACT
         self.score = parts.score
-        if tile.float_places and 2 * most < EXACT:
+        if tile.float_places and 2 * self._farthest() < EXACT:
             self.score = attrs.evolve(parts.score, expr=places_in_floats(parts.score.expr))
         self.reached: Any | None = None
         #: Whether the last round of the walk may have no block.
@@ -52,6 +56,14 @@ class FlashWriter:
         if not isinstance(self.beyond, tirx.IntImm) or is_open(rows) or tile.parts * tile.units > 1:
             return []
         return blocks_of_tiles(int(rows), self.rows, self.keys, int(self.beyond.value))
+
+    def _farthest(self) -> int:
+        """As far as places of rows and keys, and sizes that rules add to them, go."""
+        sizes = sizes_of(self.func)
+        named = collect(self.parts.score.expr, tvm.ir.Var)
+        added = [int(size.high) for var, size in sizes.items() if any(var.same_as(node) for node in named)]
+        places = [most_of(extent, self.func) for extent in (self.parts.rows, self.parts.keys)]
+        return sum((*places, *added)) if min(places) >= 0 else EXACT
 
     def write(self) -> tirx.PrimFunc:
         """The whole function."""

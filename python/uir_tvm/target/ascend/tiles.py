@@ -45,6 +45,7 @@ ATTENTION = AttentionSpace(
     float_places=True,
     leaves_out=True,
     ended=True,
+    bounded=True,
     spread=True,
     # a fractal of the cube; half of its results' memory; cycles by the host model
     even=EvenTiles(
