@@ -8,6 +8,7 @@ stream    stores that bypass the caches  prefetch  what the next tile needs
 never_above  exponentials of at most zero
 begin_contract  contractions that make zeros, or scale their sums, themselves
 tall_tiles  neighbours that are one tile
+tile_of_lines  transposed tiles that go to memory by whole lines
 row_loops   passes over rows, each over all of them
 """
 
