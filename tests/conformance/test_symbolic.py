@@ -12,7 +12,6 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from uir_tvm.errors import DeviceModelError
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 
@@ -50,11 +49,6 @@ WINDOWS = [
 DRAWN = [("layer norm", 2, "uir-cpu"), ("concat", 2, "uir-ascend"), ("reduction", 2, "uir-bang")]
 
 
-#: Kernels whose host model finds, where windows have no columns, that a scalar is read that nothing wrote:
-#: nothing comes of it.
-READ_OF_NO_ROW = [("convolution", 6, "uir-bang")]
-
-
 @functools.cache
 def forms_named(function: str) -> list[Form]:
     return list(forms(function))
@@ -86,8 +80,6 @@ def test_one_kernel_is_right_at_every_size(function: str, number: int, target: s
     assert kernel.refused is None
     graph = kernel.record.products["igraph"]
     points = form.points(graph)
-    if (function, number, target) in READ_OF_NO_ROW:
-        points = [point for point in points if point["n"]]
     if not ALL and target != "uir-cpu":
         # of none, and around a tile
         points = [points[-1], *points[2:4]]
@@ -103,14 +95,6 @@ def test_a_convolution_of_which_no_size_is_closed(target: str) -> None:
     points = [dict(zip(form.sizes, sizes, strict=True)) for sizes in WINDOWS]
     assert check(form, kernel, target, points[:2], interpreted=True) == 2
     assert check(form, kernel, target, points[2:], interpreted=ALL) == len(points) - 2
-
-
-@pytest.mark.parametrize(("function", "number", "target"), READ_OF_NO_ROW)
-def test_a_scalar_of_no_row(function: str, number: int, target: str) -> None:
-    """Known, and to be taken out of the list when it is gone."""
-    form, kernel = made(function, number, target)
-    with pytest.raises(DeviceModelError, match="nothing wrote"):
-        check(form, kernel, target, [{"n": 0, "m": 2}], interpreted=False)
 
 
 @pytest.mark.compares_itself

@@ -44,7 +44,8 @@ MODEL = TextModel(
     prelude="bang.h",
     suffix=".mlu",
     # Instructions are calls of the library; what is left are loops around them and scalars, whose accesses
-    # stay as the text has them; more optimisation takes longer than it spares.
+    # stay as the text has them: more optimisation reads scalars ahead of loops that are not walked, and takes
+    # longer than it spares.
     flags=(
         "-std=c++17",
         "-Og",
