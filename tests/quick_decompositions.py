@@ -2,8 +2,8 @@
 """What PyTorch sets up before it takes a program's operators apart, in a fifth of the time.
 
 `ExportedProgram.run_decompositions` gives each of some five hundred operators twenty-two kernels, one by one,
-twice for each program, and takes them away again: of a small model, of which the suite has thousands, that
-takes longer than all else.  Here an operator is given all its kernels at once, the same ones.
+twice for each program, and takes them away again: of a small model that takes longer than all else.  Here an
+operator is given all its kernels at once, the same ones.
 """
 
 from __future__ import annotations
