@@ -35,8 +35,7 @@ compiled for the sizes of each call then (in a model), or left to TVM's own lowe
 (`tvm.build`).
 
 `tests/conformance/test_symbolic.py` holds the table to the code: a sample in each run of the suite, all of it
-in the campaign. The convolution whose windows have no columns reads a scalar on uir-bang that nothing wrote;
-nothing comes of it. `python scripts/sweep_open_axes.py --write` makes it anew.
+in the campaign. `python scripts/sweep_open_axes.py --write` makes it anew.
 """
 
 
