@@ -13,7 +13,6 @@ from tvm.relax import op
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_equal
-from uir_tvm import hardware
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.demo import Example, from_relax
@@ -23,18 +22,7 @@ from uir_tvm.verify import verify
 
 from tests.as_programs import run_igraph
 from tests.extracted import extracted
-
-CPU = hardware.get("avx2-4core")
-SMALL = HardwareModel(
-    "small",
-    "cpu",
-    4,
-    1,
-    CPU.reg_bytes,
-    0,
-    CPU.vector_bytes,
-    dict(CPU.figures.items()) | {"l3_bytes": 1 << 14},
-)
+from tests.small_cpu import CPU, SMALL
 
 
 def half(x: Any) -> Any:

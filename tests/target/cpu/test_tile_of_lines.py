@@ -10,29 +10,16 @@ import pytest
 import tvm
 import tvm_ffi
 from tvm.relax import op
-from uir_tvm import hardware
-from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.cpu.lower import lower
 
 from tests.extracted import extracted
+from tests.small_cpu import SMALL
 
 from .support import llvm_target
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 stores")
-
-CPU = hardware.get("avx2-4core")
-SMALL = HardwareModel(
-    "small",
-    "cpu",
-    4,
-    1,
-    CPU.reg_bytes,
-    0,
-    CPU.vector_bytes,
-    dict(CPU.figures.items()) | {"l3_bytes": 1 << 14},
-)
 
 
 @pytest.mark.parametrize(
