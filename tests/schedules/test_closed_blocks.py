@@ -172,11 +172,12 @@ def test_tiles_of_a_head_go_to_many_units() -> None:
     assert busiest([1, 2, 3], 7, 16, spread=True) == 4
 
 
-def opened(target: str, causal: bool) -> float:
-    """Modelled seconds of two heads of up to 512 queries and keys, 448 there; its results are right."""
-    sizes = {"s": 448}
+def opened(target: str, causal: bool, heads: int = 2, most: int = 512, length: int = 448) -> float:
+    """Modelled seconds of heads of up to ``most`` queries and keys, so many there; its results are right."""
+    sizes = {"s": length}
+    shapes = [(1, heads, "s", 64)] * 3
     function = OpenFunction(
-        "attention", [(1, 2, "s", 64)] * 3, attention_of(causal), attended(causal), ranges={"s": (1, 512)}
+        "attention", shapes, attention_of(causal), attended(causal), ranges={"s": (1, most)}
     )
     model = MODELS[target]
     passes = [name for name in TARGETS[target].passes if name != "multibuffer" or target == "uir-bang"]
@@ -191,5 +192,16 @@ def opened(target: str, causal: bool) -> float:
 
 @pytest.mark.parametrize(("target", "most"), [("uir-ascend", 0.8), ("uir-bang", 1.5)])
 def test_a_causal_mask_on_open_sizes_costs_little(target: str, most: float) -> None:
-    """Places are compared in fp32 there too, by vectors; uir-ascend leaves closed blocks out by bounds."""
+    """Places are compared in fp32 there too, by vectors; bounds leave closed blocks out."""
     assert opened(target, True) < most * opened(target, False)
+
+
+@pytest.mark.parametrize("length", [1, 64, 65, 129])
+def test_short_ones_of_open_sizes_are_right_on_uir_bang(length: int) -> None:
+    """No block but the first, one that the diagonal closes for the first tile, and ends of a row."""
+    assert opened("uir-bang", True, length=length) > 0
+
+
+def test_a_causal_mask_on_many_open_tiles_saves_time_on_uir_bang() -> None:
+    """Each core has several tiles of rows: half of their blocks are closed, and cost a comparison."""
+    assert opened("uir-bang", True, 4, 1024, 1024) < 0.95 * opened("uir-bang", False, 4, 1024, 1024)

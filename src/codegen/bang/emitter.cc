@@ -10,6 +10,7 @@
 #include "codegen/bang/api.h"
 #include "codegen/bang/packed.h"
 #include "codegen/pipes/vocabulary.h"
+#include "codegen/printer.h"
 
 namespace uir::codegen::bang {
 
@@ -37,7 +38,55 @@ Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   }
 }
 
-Tile Emitter::TileOf(const ISlice& slice) {
+int64_t Emitter::StepOfEnd(const ffi::Optional<Affine>& begin, const ffi::Optional<Affine>& end, int64_t length) const {
+  if (begin || !end) return 0;
+  const Range range = scope_.Of(end.value());
+  if (range.low > 0 || range.high <= 0) return 0;
+  const uint64_t step = scope_.space().ClassOf(end.value()).Divisor();
+  return step > 1 && step <= INT32_MAX && step % static_cast<uint64_t>(length) == 0 ? static_cast<int64_t>(step) : 0;
+}
+
+Emitter::Condition Emitter::WhenThere(const IOp& iop) {
+  std::vector<std::string> texts;
+  std::vector<Affine> ends;
+  // units of a group meet, and a sync is for all
+  const bool alone = plan_->graph()->num_units == 1 && iop->op != "sync" && iop->targets.size() == 1;
+  auto look = [&](const ffi::Optional<Affine>& begin, const ffi::Optional<Affine>& end, int64_t length) {
+    const int64_t step = StepOfEnd(begin, end, length);
+    if (step == 0) return;
+    const std::string text = scope_.Text(end.value().FloorDiv(step), Precedence::kSum) + " > 0";
+    if (std::find(texts.begin(), texts.end(), text) != texts.end()) return;
+    texts.push_back(text);
+    ends.push_back(end.value());
+  };
+  if (alone) {
+    const ISlice& target = iop->targets[0];
+    look(target->row_begin, target->row_end, target->rows);
+    look(target->col_begin, target->col_end, target->cols);
+  }
+  given_ = ends;
+  return Condition(this, Join(texts, " && "));
+}
+
+ISlice Emitter::WithoutGiven(const ISlice& slice) const {
+  if (given_.empty()) return slice;
+  auto whole = [&](const ffi::Optional<Affine>& begin, const ffi::Optional<Affine>& end, int64_t length) {
+    if (begin || !end) return false;
+    return std::any_of(given_.begin(), given_.end(), [&](const Affine& given) {
+      // what is more than zero is its divisor at least
+      const Affine more = end.value() - given;
+      const int64_t least = static_cast<int64_t>(scope_.space().ClassOf(given).Divisor());
+      return more->terms.empty() && more->constant + least >= length;
+    });
+  };
+  auto node = ffi::make_object<ISliceNode>(*slice.get());
+  if (whole(slice->row_begin, slice->row_end, slice->rows)) node->row_end = std::nullopt;
+  if (whole(slice->col_begin, slice->col_end, slice->cols)) node->col_end = std::nullopt;
+  return ISlice(node);
+}
+
+Tile Emitter::TileOf(const ISlice& given) {
+  const ISlice slice = WithoutGiven(given);
   const std::string pointer(slice->pointer->name);
   if (slice->pointer->level == "dram") {
     Tile tile = TileIn(slice, pointer, 0);
@@ -138,14 +187,16 @@ std::vector<std::string> Emitter::Conditional(const std::vector<std::string>& li
 
 void Emitter::NoteInterval(const ISlice& target, const Interval& interval) {
   bool boxed = !BoxText(target).empty() && SparesOutside(target);
-  written_.insert_or_assign(std::string(target->pointer->name), Written{target, interval, position_, boxed});
+  written_.insert_or_assign(std::string(target->pointer->name),
+                            Written{target, interval, position_, boxed, condition_});
 }
 
 Interval Emitter::IntervalOf(const ISlice& source, const ISlice& target) const {
   auto found = written_.find(std::string(source->pointer->name));
   if (found == written_.end() || source->pointer->level != "reg") return {};
   const Written& written = found->second;
-  bool here = SamePlace(written.place, source) && (!written.boxed || SparesOutside(target));
+  bool here = SamePlace(written.place, source) && (!written.boxed || SparesOutside(target)) &&
+              (written.condition.empty() || written.condition == condition_);
   return here && Stands(written) ? written.interval : Interval{};
 }
 

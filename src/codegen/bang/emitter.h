@@ -114,7 +114,10 @@ class Emitter : public tiles::Emitter {
   class Condition {
    public:
     Condition(Emitter* e, const std::string& text) : e_(e) { e_->condition_ = text; }
-    ~Condition() { e_->condition_.clear(); }
+    ~Condition() {
+      e_->condition_.clear();
+      e_->given_.clear();
+    }
     Condition(const Condition&) = delete;
     Condition& operator=(const Condition&) = delete;
 
@@ -122,6 +125,11 @@ class Emitter : public tiles::Emitter {
     Emitter* e_;
   };
   Condition When(const std::string& text) { return Condition(this, text); }
+  //! \brief The condition that an iOp has anything to do, where sides of its target are there as a whole or not at all.
+  //!
+  //! Of 64 columns, `4096*(pid / 4) - 8192*block + 4096` are all or none.  While it lives, tiles have no bounds that
+  //! follow from it.
+  Condition WhenThere(const IOp& iop);
   /*! \brief A meeting of the cluster. */
   void MeetCluster();
 
@@ -152,6 +160,10 @@ class Emitter : public tiles::Emitter {
 
  private:
   const Pointer& Declare(const Pointer& pointer);
+  /*! \brief The divisor of an end of a side, more than 1, where that is always all of the side or nothing; else 0. */
+  int64_t StepOfEnd(const ffi::Optional<Affine>& begin, const ffi::Optional<Affine>& end, int64_t length) const;
+  /*! \brief A slice without the bounds that follow from the condition that stands. */
+  ISlice WithoutGiven(const ISlice& slice) const;
   /*! \brief Lines under the condition that stands, if one does. */
   std::vector<std::string> Conditional(const std::vector<std::string>& lines) const;
 
@@ -170,12 +182,16 @@ class Emitter : public tiles::Emitter {
     int position;
     /*! \brief Whether it left out what is not valid. */
     bool boxed;
+    /*! \brief What it stood under. */
+    std::string condition;
   };
   /*! \brief Whether nothing else writes its pointer before the current iOp reads it, in any iteration. */
   bool Stands(const Written& written) const;
   std::map<std::string, Written> written_;
   Platform platform_;
   std::string condition_;
+  /*! \brief What is more than zero under the condition. */
+  std::vector<Affine> given_;
   std::string cluster_ = "taskIdY";
 };
 

@@ -61,7 +61,10 @@ class Walker {
       memory_core_ = memory_core_ || IsMemoryCoreMove(iop);
       e_.Begin(iop, position_++);
       RefuseShared(e_, iop);
-      OpRowOf(iop, e_.where()).emit(e_, iop);
+      {
+        auto there = e_.WhenThere(iop);
+        OpRowOf(iop, e_.where()).emit(e_, iop);
+      }
       e_.End();
     }
   }
@@ -76,6 +79,7 @@ class Walker {
       e_.Begin(iop, position_++);
       if (&iop == &chain.back()) {
         e_.Cover(first);
+        auto there = e_.WhenThere(iop);
         EmitChain(e_, chain);
       }
       e_.End();

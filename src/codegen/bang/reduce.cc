@@ -299,7 +299,8 @@ bool ReduceTurned(Emitter& e, const IOp& iop, const Tile& to, const Tile& from) 
   const ISlice& source = iop->sources[0];
   const Box& box = from.box;
   const Tile row = AsRow(to);
-  const bool open = !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin;
+  const bool open =
+      !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin && !box.AllCols(from.cols);
   const bool plain = from.dtype == "fp32" && from.memory == kNram && from.Dense() && from.rows > 1 && from.cols > 1;
   const bool same = row.rows == 1 && row.cols == from.rows && row.Dense() && row.dtype == "fp32" &&
                     row.memory == kNram && to.box.row_end.text == box.row_end.text;
@@ -339,7 +340,8 @@ bool ReduceTurned(Emitter& e, const IOp& iop, const Tile& to, const Tile& from) 
 //! \return Whether that may be: nobody minds what lies there, nor in rows that are not.
 bool Completed(Emitter& e, const IOp& iop, Tile* to, Tile* from) {
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
-  const bool open = !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin;
+  const bool open =
+      !e.plan().graph()->sizes.empty() && source->col_end && !source->col_begin && !from->box.AllCols(from->cols);
   if (!open || from->dtype != "fp32" || from->memory != kNram || !from->Dense()) return false;
   if (e.SparesOutside(source) || e.SparesOutside(target)) return false;
   Tile rest = *from;

@@ -63,6 +63,7 @@ ATTENTION = AttentionSpace(
     float_places=True,
     leaves_out=True,
     ended=True,
+    bounded=True,
     spread=True,
     speed=AttentionSpeed(reached=1.0, prepared=1.5, times=1.6),
 )
