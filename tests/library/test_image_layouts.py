@@ -139,7 +139,7 @@ def test_every_activation_of_a_tile(vectors: str, name: str, activation: str) ->
             more.append(lying(random(4, *attrs.output), "NHWC"))
         want = reference.conv2d(attrs, x, w, *more)
         plain = evolve(attrs, bias=False, residual="none", activation="none")
-        # each product errs by 6e-8 of itself, however small what a clip leaves of the sum; and the activation's 3 ulp
+        # each product errs by 6e-8 of itself, whatever a clip leaves of the sum; and the activation by 3 ulp
         limit = 6e-8 * reference.conv2d(plain, np.abs(x), np.abs(w)).max() + 1e-5 * np.abs(want).max()
         assert np.abs(run(attrs, x, w, *more) - want).max() <= limit
 
