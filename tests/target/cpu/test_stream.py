@@ -16,6 +16,7 @@ from uir_tvm.hardware.last_cache import L3_PER_CORE
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.cpu.lower import lower
+from uir_tvm.target.cpu.processors import has_avx512
 from uir_tvm.target.cpu.stream import Streams
 
 from tests.extracted import extracted
@@ -157,7 +158,10 @@ def test_blocks_are_transposed_past_the_caches_where_they_fill_lines(
         move.reg.dram.{dtype} o[0; (32,64); ({pitch},1)], a[0; {tile}] [hint=stream]""",
     )
     module = compiled(graph)
-    assert ("movnt" in module.mod.inspect_source("asm")) == streamed
+    assert ("nontemporal" in module.mod.inspect_source("ll")) == streamed
+    # with AVX512 LLVM has no such store of halves, and takes a plain one
+    is_plain = dtype == "fp16" and has_avx512(HOST)
+    assert ("movnt" in module.mod.inspect_source("asm")) == (streamed and not is_plain)
     kind = np.dtype({"fp64": "f8", "fp32": "f4", "fp16": "f2", "int8": "i1"}[dtype])
     x = np.random.default_rng(0).integers(1, 100, 2048).astype(kind)
     for shift in (0, 1, 32 // kind.itemsize):
