@@ -101,8 +101,8 @@ def run(
             logits = made.prefill(list(prompt)) if not step else made.decode(tokens[-1])
         tokens.append(int(logits.argmax()))
         times.append(found.times)
-    one = exe.specialized(np.zeros((1, 1), np.int64), np.arange(1))
-    shapes = exe.specialized(np.zeros((1, len(prompt)), np.int64), np.arange(len(prompt))), one
+    one = exe.specialized(*made.inputs(len(prompt), np.zeros((1, 1), np.int64)))
+    shapes = exe.specialized(*made.inputs(0, np.zeros((1, len(prompt)), np.int64))), one
     without = {each.name: each.fallback for exe in shapes for each in exe.info.kernels if each.fallback}
     without |= exe.report()["outside_kernels"]
     graph = one.info.graph

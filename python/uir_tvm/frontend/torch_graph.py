@@ -160,6 +160,10 @@ def _has_no_elements(value: Any) -> bool:
     )
 
 
+def _is_open(value: torch.Tensor) -> bool:
+    return not all(isinstance(size, int) for size in value.shape)
+
+
 def empty_operators(program: ExportedProgram) -> list[Any]:
     """The operators of a program all of whose results have no elements: nothing is known by their parts."""
     every: dict[Any, bool] = {}
@@ -234,7 +238,7 @@ def constant_values(program: ExportedProgram, but: frozenset[fx.Node] = frozense
         if spec.kind in CONSTANT_KINDS
     }
     for node in program.graph.nodes:
-        if is_empty(node) and node not in values:
+        if is_empty(node) and node not in values and not _is_open(node.meta["val"]):
             known = node.meta["val"]
             values[node] = torch.empty(tuple(known.shape), dtype=known.dtype)
             continue

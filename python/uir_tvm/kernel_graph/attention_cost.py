@@ -195,7 +195,7 @@ class _Kernel:
         A unit that walks all of them is waited for, however little others have in their turns.
         """
         lasts = [step.band.last for step in self.found.steps if step.band is not None]
-        ends = [last for last in lasts if last is not None]
+        ends = [representative(last) for last in lasts if last is not None]
         rows, keys = self.extents.usual.rows, self.extents.usual.keys
         if not (tile.leaves_out and ends and rows and keys):
             return 1.0

@@ -17,7 +17,9 @@ import attrs
 import numpy as np
 from tvm import te, tirx
 
-from ..sizes.open_arithmetic import is_open
+from ..frontend.relax_view import integer
+from ..sizes.open_arithmetic import is_open, structure
+from ..sizes.open_size import AnySize, expression
 from .closed_rows import through
 from .program import Op, View
 
@@ -29,10 +31,13 @@ ELEMENT_LIMIT = 1 << 26
 
 @attrs.frozen
 class Band:
-    """The keys that are open to a query: ``first <= j - i <= last``; None is no bound."""
+    """The keys that are open to a query: ``first <= j - i <= last``; None is no bound.
 
-    first: int | None = None
-    last: int | None = None
+    Bounds may be open sizes: of keys of which queries are the last, ``last`` is how many come before.
+    """
+
+    first: AnySize | None = attrs.field(default=None, eq=structure)
+    last: AnySize | None = attrs.field(default=None, eq=structure)
 
     def both(self, other: Band) -> Band:
         """What two bands have in common."""
@@ -42,19 +47,19 @@ class Band:
 
     def opens_rows(self, rows: Any, keys: Any) -> bool:
         """Whether every row has an open key, as far as that is known."""
-        if self.last is not None and self.last < 0:
+        if self.last is not None and (is_open((self.last,)) or self.last < 0):
             return False
         if self.first is None:
             return True
-        return not is_open((rows, keys)) and bool(rows - 1 + self.first < keys)
+        return not is_open((rows, keys, self.first)) and bool(rows - 1 + self.first < keys)
 
     def tensor(self, scores: Any) -> Any:
         """The step as a tensor expression."""
 
         def body(*at: Any) -> Any:
             row, key = at[-2], at[-1]
-            open_here = [] if self.last is None else [key <= row + self.last]
-            open_here += [] if self.first is None else [key >= row + self.first]
+            open_here = [] if self.last is None else [key <= row + expression(self.last)]
+            open_here += [] if self.first is None else [key >= row + expression(self.first)]
             lowest = tirx.const(float("-inf"), scores.dtype)
             return tirx.Select(tirx.all(*open_here), scores(*at), lowest)
 
@@ -132,7 +137,7 @@ def _compared(op: Op, flags: View) -> Band | None:
     room = known[greater] - known[1 - greater]  # at least ``least`` where it is open
     if room.row == 0 or room.key != -room.row:
         return None
-    step, rest = abs(room.row), int(room.start - least)
+    step, rest = abs(room.row), room.start - least
     return Band(last=rest // step) if room.row > 0 else Band(first=-(rest // step))
 
 
@@ -142,7 +147,7 @@ class _Positions:
 
     row: int = 0
     key: int = 0
-    start: int = 0
+    start: AnySize = 0
 
     def __sub__(self, other: _Positions) -> _Positions:
         return _Positions(self.row - other.row, self.key - other.key, self.start - other.start)
@@ -175,7 +180,7 @@ def _line(view: View) -> _Positions | None:
 def _ramp(view: View, op: Op | None) -> _Positions | None:
     """Positions that are a constant of even steps, or ``arange``."""
     if op is not None:
-        start, step = (_number(op.call.args[k]) for k in (0, 2)) if op.call is not None else (None, None)
+        start, step = (integer(op.call.args[k]) for k in (0, 2)) if op.call is not None else (None, None)
     else:
         if view.base.constant is None or view.base.size < 2:
             return None
@@ -189,15 +194,9 @@ def _ramp(view: View, op: Op | None) -> _Positions | None:
         return None
     row, key = (dim[0][1] if dim else 0 for dim in dims[-2:])
     offset = view.layout.offset
-    if not all(isinstance(number, int) for number in (row, key, offset)):
+    if not all(isinstance(number, int) for number in (row, key, offset, step)):
         return None
     return _Positions(step * row, step * key, start + step * offset)
-
-
-def _number(expr: Any) -> int | None:
-    value = getattr(expr, "value", None)
-    value = getattr(value, "value", value)
-    return int(value) if isinstance(value, int) else None
 
 
 def _matrix(view: View) -> np.ndarray | None:

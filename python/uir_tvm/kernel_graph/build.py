@@ -23,6 +23,7 @@ from ..schedule.hardware_of import model_of_target
 from ..shared_constants import shared_constants
 from ..sizes.size_space import SizeSpace, open_sizes, reading_open_sizes
 from .attention import AttentionDecision, fuse_attention
+from .band_masks import compare_in_place
 from .channels_last import keep_channels_last
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
@@ -71,6 +72,7 @@ from .program import Program, Value
 from .quantized_weights import gather_products
 from .reasons import NodeOperators, not_fused
 from .recurrence import recurrence_call, takes
+from .size_carriers import with_carriers
 from .storage import place
 from .weights import lay_out_weights
 from .widen import widen
@@ -252,6 +254,8 @@ def grouped(
         rewrite(program)
     cost = FusionCost(model_of_target(None)) if cost is None else cost
     decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None), cost)
+    if fuse:
+        compare_in_place(program)
     match_library(program, table, join=fuse)
     if fuse:
         keep_channels_last(program, table)
@@ -446,6 +450,10 @@ class _Assembly:
         try:
             name, function = self.kernels.function(kernel)
             made = maker.own(name, function)
+            carried = with_carriers(kernel, made, self.program)
+            if carried is not kernel:
+                name, function = self.kernels.function(carried)
+                made = maker.own(name, function)
             reason = maker.refusal(name, made)
         except MemoryError:
             raise
@@ -455,7 +463,7 @@ class _Assembly:
                 error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
             )
         if not reason:
-            return self._node(kernel, name, made)
+            return self._node(carried, name, made)
         return SpecializedOp(
             "kernel",
             SPECIALIZED,

@@ -16,6 +16,7 @@ from ..frontend.relax_view import axes_of, is_constant
 from ..frontend.rules.rewriter import recall
 from ..target_facts import Facts
 from .attention import ATTENTION, Attention
+from .band import BAND
 from .empty_stores import without_empty_stores
 from .extrema import MAXIMUM, MINIMUM, legalize_average_pool, legalize_max_pool
 from .offsets import without_offsets
@@ -306,6 +307,10 @@ def _safe_softmax(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Exp
     )
 
 
+def _band(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
+    return builder.emit_te(op.attrs["band"].tensor, operands[0], primfunc_name_hint="band")
+
+
 def _attention(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
     """Scores, softmax and sums in the wide dtype; the weights as narrow as the values."""
     found: Attention = op.attrs["attention"]
@@ -342,6 +347,7 @@ OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.
     "copy": _copy,
     "uir.safe_softmax": _safe_softmax,
     ATTENTION: _attention,
+    BAND: _band,
     UPDATE: legalize_update,
     PACKED_PRODUCT: legalize_packed,
 }

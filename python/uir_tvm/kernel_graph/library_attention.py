@@ -15,7 +15,7 @@ from ..library.attention_attrs import AttentionAttrs
 from ..library.attrs import OperandLayout
 from ..library.library_tables import LibraryTable, TiledAttention
 from ..options import ATTENTIONS
-from ..sizes.open_arithmetic import is_one, representative
+from ..sizes.open_arithmetic import is_one, is_open, representative
 from .attention import ATTENTION, Attention
 from .band import Band
 from .geometry import BATCH_AXES, common_atoms
@@ -129,6 +129,8 @@ def _steps(found: Attention) -> tuple[float, Band] | None:
         else:
             return None
     # what is closed must stay so: -inf times a negative factor opens it
+    if is_open((band.first, band.last)):
+        return None  # the library takes numbers
     return (scale, band) if math.isfinite(scale) and (scale > 0 or band == Band()) else None
 
 

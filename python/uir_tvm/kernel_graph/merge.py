@@ -246,6 +246,7 @@ def signature(kernel: Kernel) -> str:
         writes = [f"{numbers[value]}{value.shape}{value.dtype}" for value in op.results]
         lines.append(f"{op.name}|{_plain_arguments(op.call)}|{op.attrs}|{reads}|{writes}")
     lines.append(str([numbers[value] for value in kernel.outputs]))
+    lines.append(str([f"{p.shape}{p.value.dtype}" for p in kernel.inputs]))  # some for their shapes alone
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -308,13 +309,19 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
 
 def without_known_sizes(function: tirx.PrimFunc) -> tirx.PrimFunc:
     """The function without the parameters for sizes, where each size is a dimension of some buffer."""
+    if unsaid_sizes(function):
+        return function
+    buffers = [param for param in function.params if tirx.is_buffer_var(param)]
+    return tirx.PrimFunc(buffers, function.body, function.ret_type, function.attrs)
+
+
+def unsaid_sizes(function: tirx.PrimFunc) -> list[tvm.ir.Var]:
+    """The sizes that a function takes as numbers, and that no buffer has as a dimension."""
     buffers = [param for param in function.params if tirx.is_buffer_var(param)]
     numbers = [param for param in function.params if not tirx.is_buffer_var(param)]
     alone = {dim for buffer in buffers for dim in buffer.shape if isinstance(dim, tvm.ir.Var)}
     used = {*symbols_in(function), *tirx.analysis.undefined_vars(function.body, buffers)}
-    if any(param in used and param not in alone for param in numbers):
-        return function
-    return tirx.PrimFunc(buffers, function.body, function.ret_type, function.attrs)
+    return [param for param in numbers if param in used and param not in alone]
 
 
 def fuse(mod: tvm.IRModule) -> tirx.PrimFunc:

@@ -103,6 +103,7 @@ KINDS: dict[str, OpKind] = {
     "nn.selu": _elementwise("transcendental", "mul", "logic"),
     "nn.softplus": _elementwise("transcendental", "transcendental", "add"),
     **dict.fromkeys("tril triu".split(), _PLACED),
+    "uir.band": OpKind("elementwise", ("logic", "logic"), reshapable=False),
     **dict.fromkeys("sum mean max min prod".split(), _REDUCTION),
     **dict.fromkeys("variance std".split(), _VARIANCE),
     **dict.fromkeys("nn.softmax nn.log_softmax uir.safe_softmax".split(), _SOFTMAX),

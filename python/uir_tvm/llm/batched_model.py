@@ -141,8 +141,7 @@ class BatchedModel(CompiledModel):
 
     def _run(self, ids: np.ndarray) -> NextToken:
         """Compute the next tokens of all rows."""
-        positions = np.arange(self._place, self._place + ids.shape[1], dtype=np.int64)
-        made = self._next(ids, positions, self._begins)
+        made = self._next(self._place, ids, self._begins)
         self._place += ids.shape[1]
         return made
 

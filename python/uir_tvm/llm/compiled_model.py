@@ -23,7 +23,10 @@ from .token_chooser import TokenChooser, uniforms_of
 #: What a folder of a saved model has, beside the tokenizer's own files.
 CODE, SETTINGS = "model.uir", "llm.json"
 #: The kind of `SETTINGS`, for other versions to refuse.
-FORMAT = 4
+FORMAT = 5
+
+#: The input of a program whose size says how many keys there are; not all programs have it.
+VALID = "valid"
 
 #: Where tokens are chosen (`uir_tvm.llm.load`).
 SAMPLING = ("device", "host")
@@ -236,6 +239,8 @@ class CompiledModel:
     ----------
     figures : AnswerFigures
         Of the last answer.
+    counts_keys : bool
+        Whether calls say how many keys there are (`VALID`).
     """
 
     def __init__(
@@ -253,6 +258,7 @@ class CompiledModel:
         self.executable, self.tokenizer, self.nbytes = executable, tokenizer, nbytes
         self.max_length, self.chunk, self.stop, self.batch = max_length, chunk, tuple(stop), batch
         self.vocabulary, self.chooser = vocabulary, chooser
+        self.counts_keys = any(each.name == VALID for each in executable.signature.inputs)
         self.figures = AnswerFigures()
 
     def reset(self) -> None:
@@ -268,9 +274,24 @@ class CompiledModel:
         made.chooser = None if self.chooser is None else self.chooser.clone()
         return made
 
-    def _next(self, *inputs: np.ndarray) -> NextToken:
-        """Run the program."""
-        return NextToken(*self.executable.on_device(*inputs))
+    def inputs(self, place: int, tokens: np.ndarray, *more: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a call of the program takes.
+
+        Parameters
+        ----------
+        place : int
+            Where the tokens stand.
+        tokens : numpy.ndarray of int64, (rows, tokens)
+        more
+            As the kind of model has them.
+        """
+        end = place + tokens.shape[1]
+        valid = [np.ones(end, np.bool_)] if self.counts_keys else []
+        return (tokens, np.arange(place, end, dtype=np.int64), *more, *valid)
+
+    def _next(self, place: int, tokens: np.ndarray, *more: np.ndarray) -> NextToken:
+        """Run the program, as of `inputs`."""
+        return NextToken(*self.executable.on_device(*self.inputs(place, tokens, *more)))
 
     def _chosen(
         self,

@@ -5,7 +5,8 @@ The most likely token by these logits comes out beside them.
 
 Rows of several prompts end at the same place, so that shorter ones begin later; what stands before is masked.
 Keys and values of all tokens are the program's state. The number of tokens of a call is open, so that prompts
-and single tokens are one program.
+and single tokens are one program. So may be the number of keys that attention reads: those of all tokens so
+far. Without it all are read that there is room for, and the mask closes those behind.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface
 
 from ..errors import TorchExportError, first_line
-from .compiled_model import ModelBytes
+from .compiled_model import VALID, ModelBytes
 
 #: What the module calls keys and values of a layer, which are state.
 CACHES = ("key_cache_", "value_cache_")
@@ -31,6 +32,8 @@ CACHES = ("key_cache_", "value_cache_")
 ATTENTION = "uir_kept"
 #: Tokens of the example that is traced: a number that no dimension of a model is likely to be.
 EXAMPLE = 7
+#: Keys of tokens before them: their sum is another such number.
+KEYS_BEFORE = 4
 
 
 class PlacedLayer(StaticLayer):  # type: ignore[misc]
@@ -40,18 +43,25 @@ class PlacedLayer(StaticLayer):  # type: ignore[misc]
     ----------
     positions : Tensor of int64, (tokens,)
         Of the call that is traced.
+    valid : int, optional
+        Keys that attention reads; None: all that there is room for.
     """
 
     positions: torch.Tensor
+    valid: int | None = None
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write keys and values, (rows, heads, tokens, size), and return those of all positions."""
+        """Write keys and values, (rows, heads, tokens, size), and return those that attention reads."""
         kept: Any = (self.keys, self.values)
         for state, new in zip(kept, (key_states, value_states), strict=True):
             state.index_copy_(2, self.positions, new.to(state.dtype))
-        return kept
+        return kept if self.valid is None else tuple(state[:, :, : self.valid] for state in kept)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Keys of a mask, and the first of them."""
+        return self.max_cache_len if self.valid is None else self.valid, 0
 
 
 def attention_of_kept(
@@ -77,7 +87,11 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
     """Logits of the last token of a call, and the token that is most likely to follow."""
 
     def forward(  # type: ignore[override]
-        self, input_ids: torch.Tensor, cache_position: torch.Tensor, begins: torch.Tensor | None = None
+        self,
+        input_ids: torch.Tensor,
+        cache_position: torch.Tensor,
+        begins: torch.Tensor | None = None,
+        valid: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The logits that follow the last token, float32 (rows, vocabulary), and their argmax, int32 (rows,).
 
@@ -88,19 +102,27 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
             Consecutive.
         begins : Tensor of int64, (rows,), optional
             The place of each row's first token; what stands before it is none of the row. Default: 0.
+        valid : Tensor of bool, (keys,), optional
+            As many elements as there are tokens so far, this call's too; what they are is not read. Without,
+            attention reads all keys that there is room for.
         """
         layers: Any = self.static_cache.layers
-        begin = cache_position[0]
+        count = None if valid is None else valid.shape[0]
+        # sizes alone say which keys a call of one row opens; positions do where rows begin apart
+        by_sizes = count is not None and begins is None
+        begin: Any = count - input_ids.shape[1] if by_sizes else cache_position[0]
         for index, layer in enumerate(layers):
             # what is traced are the buffers, of which export knows that they are state
             layer.keys, layer.values = (
                 getattr(self, f"{CACHES[0]}{index}"),
                 getattr(self, f"{CACHES[1]}{index}"),
             )
-            layer.cumulative_length, layer.positions = begin, cache_position
+            layer.cumulative_length, layer.positions, layer.valid = begin, cache_position, count
         given: dict[str, Any] = {"attention_mask": None}
+        if by_sizes:
+            given["position_ids"] = cache_position[None]
         if begins is not None:
-            places = torch.arange(layers[0].keys.shape[2])
+            places = torch.arange(layers[0].keys.shape[2] if count is None else count)
             given["attention_mask"] = places[None] >= begins[:, None]
             given["position_ids"] = (cache_position[None] - begins[:, None]).clamp(min=0)
         outputs: Any = self.model(
@@ -115,7 +137,12 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
 
 
 def exported(
-    model: PreTrainedModel, max_length: int, chunk: int, batch: int = 1, cache: torch.dtype | None = None
+    model: PreTrainedModel,
+    max_length: int,
+    chunk: int,
+    batch: int = 1,
+    cache: torch.dtype | None = None,
+    counts_keys: bool = False,
 ) -> ExportedProgram:
     """The program of a model.
 
@@ -131,6 +158,8 @@ def exported(
         Rows of a call; where there are several, the program takes where each begins.
     cache : torch.dtype, optional
         Of keys and values, and of the attention over them. Default: the model's own.
+    counts_keys : bool
+        Whether calls say how many keys there are (`VALID`), and attention reads no others.
 
     Raises
     ------
@@ -138,11 +167,13 @@ def exported(
         PyTorch cannot export it.
     """
     kept: Any = model.generation_config
+    # one more is never written: torch.export takes a slice of all of a dimension for another program
+    room = max_length + 1 if counts_keys else max_length
     attention = model.config._attn_implementation
     model.generation_config = GenerationConfig(
         use_cache=True,
         cache_implementation="static",
-        cache_config={"batch_size": batch, "max_cache_len": max_length, "device": "cpu"},
+        cache_config={"batch_size": batch, "max_cache_len": room, "device": "cpu"},
     )
     example = min(EXAMPLE, chunk)
     inputs = {
@@ -153,10 +184,13 @@ def exported(
     sizes: dict[str, Any] = {"input_ids": {1: length}, "cache_position": {0: length}}
     if batch > 1:
         inputs["begins"], sizes["begins"] = torch.zeros(batch, dtype=torch.int64), None
+    if counts_keys:
+        inputs[VALID] = torch.ones(min(example + KEYS_BEFORE, max_length), dtype=torch.bool)
+        sizes[VALID] = {0: Dim("keys", min=1, max=max_length)}
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            module = LastLogits(model, batch_size=batch, max_cache_len=max_length)
+            module = LastLogits(model, batch_size=batch, max_cache_len=room)
             if cache not in (None, model.dtype):
                 model.set_attn_implementation(ATTENTION)
                 for index in range(len(module.static_cache.layers)):

@@ -103,9 +103,7 @@ class LanguageModel(CompiledModel):
     def _run(self, tokens: Sequence[int], place: int) -> NextToken:
         """Compute tokens that stand at a place; what stood behind it is forgotten."""
         del self.tokens[place:]
-        ids = np.array([tokens], np.int64)
-        positions = np.arange(place, place + len(tokens), dtype=np.int64)
-        made = self._next(ids, positions)
+        made = self._next(place, np.array([tokens], np.int64))
         self.tokens += tokens
         return made
 

@@ -13,8 +13,10 @@ import tvm
 from ..api import compile as compile_model
 from ..errors import ArtifactError, GenerationError, MissingPackageError, ModelFormatError, first_line
 from ..frontend.torch_affine import DEQUANTIZE
+from ..library.library_tables import NONE
 from ..options import ACTIVATIONS, DEFAULT_TARGET, CompileOptions
 from ..runtime import load as load_executable
+from ..target.registry import resolve
 from .batched_model import BatchedModel
 from .compiled_model import CODE, FORMAT, SAMPLING, SETTINGS, ModelBytes
 from .language_model import LanguageModel
@@ -131,7 +133,8 @@ def load(
     from .exported import bytes_of, exported, program_vocabulary
 
     name = type(model).__name__
-    program = exported(model.eval(), max_length, chunk, batch, _cache_type(model, cache))
+    counts = _counts_keys(target, options)
+    program = exported(model.eval(), max_length, chunk, batch, _cache_type(model, cache), counts)
     options = _with_activation(options, activation, program)
     executable = compile_model(program, target, name=name, options=options)
     chooser, vocabulary = None, program_vocabulary(program)
@@ -174,6 +177,16 @@ def _cache_type(model: Any, cache: str | None) -> Any:
     if cache is None:
         cache = PACKED_CACHE if is_packed(model) else None
     return None if cache is None else getattr(torch, cache)
+
+
+def _counts_keys(target: Any, options: CompileOptions | None) -> bool:
+    """Whether calls say how many keys there are.
+
+    Where the library attends it reads no key that the mask closes, and shapes stay the same from token to token;
+    so they must where launches are captured. Elsewhere kernels would walk all that there is room for.
+    """
+    library = resolve(target).spec.fact("library") or NONE
+    return "attention" not in library.functions and not (options is not None and options.cuda_graph)
 
 
 def _with_activation(

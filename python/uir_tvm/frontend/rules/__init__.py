@@ -22,8 +22,13 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     **{name: (views.same,) for name in views.MARKS},
     **{name: (narrow.widened,) for name in narrow.WIDENED},
     "divide": (elementwise.reciprocal_root, elementwise.neutral, elementwise.elementwise),
-    "add": (elementwise.neutral, positions.equal_everywhere, elementwise.elementwise),
-    "subtract": (positions.equal_everywhere, elementwise.elementwise),
+    "add": (
+        elementwise.neutral,
+        positions.equal_everywhere,
+        positions.counted_from_size,
+        elementwise.elementwise,
+    ),
+    "subtract": (positions.equal_everywhere, positions.counted_from_size, elementwise.elementwise),
     **{name: (positions.compared_positions, elementwise.elementwise) for name in positions.DECIDED},
     **{
         name: (positions.compared, positions.compared_positions, elementwise.elementwise)

@@ -23,7 +23,8 @@ def empty_value(type_: tvm.ir.Type) -> tvm.ir.Expr | None:
     if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
         return None
     shape = integers(type_.shape)
-    return constant(shape, str(type_.dtype)) if shape is not None and 0 in shape else None
+    known = shape is not None and all(isinstance(size, int) for size in shape)
+    return constant(shape, str(type_.dtype)) if known and 0 in shape else None
 
 
 def constant(shape: tuple[int, ...], dtype: str) -> tvm.ir.GenericConst:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 import tvm
+from tvm import relax
 
 from ...sizes.open_arithmetic import same
 from ...sizes.open_size import AnySize, OpenSize
@@ -88,6 +89,11 @@ def _of_constant(array: np.ndarray) -> Linear | None:
 def _counted(call: tvm.ir.Call, rewriter: Rewriter, left: int) -> Linear | None:
     numbers = integers(call.args)
     return None if numbers is None else Linear(numbers[0], (numbers[2],))
+
+
+def _size(call: tvm.ir.Call, rewriter: Rewriter, left: int) -> Linear | None:
+    numbers = integers(call.args[0]) if isinstance(call.args[0], relax.ShapeExpr) else None
+    return Linear(numbers[0], (0,)) if numbers is not None and len(numbers) == 1 else None
 
 
 def _kept(call: tvm.ir.Call, rewriter: Rewriter, left: int) -> Linear | None:
@@ -198,6 +204,7 @@ _OPERATORS = {
     "expand_dims": _reshaped,
     "permute_dims": _permuted,
     "reshape": _reshaped,
+    "shape_to_tensor": _size,
     "squeeze": _reshaped,
     "strided_slice": _sliced,
 }

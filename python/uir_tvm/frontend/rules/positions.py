@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 from ...sizes.open_arithmetic import same
-from ...sizes.open_size import AnySize
+from ...sizes.open_size import AnySize, OpenSize, expressions
 from ..relax_view import dtype_of, op_name, shape_of, uniform_of
 from .linear import Linear, combined, linear, of_call
 from .rewriter import Rewriter
@@ -88,6 +88,24 @@ def equal_everywhere(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | Non
     if found is None or not found.is_uniform:
         return None
     return rewriter.broadcast(relax.const(found.constant, dtype_of(call)), target)
+
+
+def counted_from_size(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """arange(n) + m -> arange(m, m + n), where m is an open size."""
+    shape, dtype = shape_of(call), dtype_of(call)
+    if shape is None or dtype not in ("int32", "int64"):
+        return None
+    found = of_call(call, shape, rewriter)
+    wide = [] if found is None else [axis for axis, step in enumerate(found.steps) if not same(step, 0)]
+    if found is None or len(wide) != 1 or not isinstance(found.constant, OpenSize):
+        return None
+    step = found.steps[wide[0]]
+    if not isinstance(step, int) or step < 1:
+        return None
+    end = found.constant + step * shape[wide[0]]
+    places = rewriter.emit(relax.op.arange(*expressions((found.constant, end)), step, dtype))
+    beside = tuple(shape[axis] if axis == wide[0] else 1 for axis in range(len(shape)))
+    return rewriter.broadcast(rewriter.reshape(places, beside), shape)
 
 
 def _number_of(expr: tvm.ir.Expr, rewriter: Rewriter) -> Any:
