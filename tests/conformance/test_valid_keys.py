@@ -41,7 +41,9 @@ class Kept(nn.Module):
 
 def call(place: int, rows: int, seed: int) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(seed)
-    parts = [torch.randn(1, heads, rows, SIZE, generator=generator) for heads in (HEADS, KEPT_HEADS, KEPT_HEADS)]
+    parts = [
+        torch.randn(1, heads, rows, SIZE, generator=generator) for heads in (HEADS, KEPT_HEADS, KEPT_HEADS)
+    ]
     return (*parts, torch.arange(place, place + rows), torch.ones(place + rows, dtype=torch.bool))
 
 

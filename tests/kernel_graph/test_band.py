@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import uir_tvm
+from torch import nn
+from torch.export import Dim
 from tvm import relax
 from tvm.relax import op
 from uir_tvm.kernel_graph import attention
 from uir_tvm.kernel_graph.band import Band, band_of
 from uir_tvm.kernel_graph.build import build_with
+from uir_tvm.options import CompileOptions
+from uir_tvm.sizes.open_symbols import symbols_for
+from uir_tvm.sizes.size_space import SizeSpace
+from uir_tvm.target.registry import TARGETS
 
 from .programs import arguments, assert_close, module, run, run_graph
 from .test_attention import FUSING, Q, scores
@@ -46,6 +54,11 @@ def computed(compare: Any, shift: int, closed: float = -math.inf) -> Any:
     return step
 
 
+def filled(flags: np.ndarray, closed: float) -> Any:
+    """The other way round: where flags are set the score is closed."""
+    return lambda emit, x: emit(op.where(relax.const(~flags), relax.const(closed, "float32"), x))
+
+
 def both(one: Any, other: Any) -> Any:
     return lambda emit, x: other(emit, one(emit, x))
 
@@ -58,6 +71,8 @@ def both(one: Any, other: Any) -> Any:
         (chosen(seen(last=1), -math.inf), [Band(last=1)]),
         (chosen(seen(first=-4, last=0), LOWEST), [Band(-4, 0)]),
         (added(seen(first=-2), -math.inf), [Band(first=-2)]),
+        (filled(seen(last=0), -math.inf), [Band(last=0)]),
+        (filled(seen(first=-4, last=0), LOWEST), [Band(-4, 0)]),
         (computed(op.less_equal, 0), [Band(last=0)]),
         (computed(op.less, 3, LOWEST), [Band(last=2)]),
         (computed(op.greater, -5), [Band(first=-4)]),
@@ -105,3 +120,42 @@ def test_other_masks_stay_data(step: Any) -> None:
     graph = build_with(mod, FUSING)
     assert [len(node.inputs) for node in graph.custom_ops if node.hero == "attention"] == [4]
     assert_close(run_graph(graph, args), run(mod, args), 3e-6)
+
+
+def symbols() -> tuple[SizeSpace, Any, Any]:
+    """Rows n, and keys m."""
+    space = SizeSpace(symbols_for({"n": (1, 16), "m": (1, 64)}, {"n": "n", "m": "m"}))
+    return space, *(space.symbol(name) for name in "nm")
+
+
+def test_bounds_may_be_sizes() -> None:
+    _, n, m = symbols()
+    band = Band(last=m - n)
+    assert band == Band(last=m - n) != Band(last=n - m)
+    assert band.both(Band(first=-3)) == Band(-3, m - n)
+    assert not band.opens_rows(n, m) and not Band(first=n).opens_rows(12, 12)
+    assert Band(first=-3).opens_rows(12, 12)
+
+
+class Masked(nn.Module):
+    """The last rows of scores, which see the columns before them; their softmax is no attention's."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, columns = x.shape
+        opened = torch.arange(columns)[None] <= torch.arange(rows)[:, None] + (columns - rows)
+        return torch.softmax((x * 2).masked_fill(~opened, -math.inf), -1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_masks_of_positions_are_compared_where_scores_are(target: str) -> None:
+    """Neither positions nor the mask are a kernel's result."""
+    dims = ({0: Dim("n", min=1, max=16), 1: Dim("m", min=1, max=64)},)
+    program = torch.export.export(Masked(), (torch.zeros(5, 9),), dynamic_shapes=dims)
+    executable = uir_tvm.compile(program, target=target, options=CompileOptions(variants="named"))
+    for shape in [(5, 9), (16, 16), (1, 63)]:
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(shape[1]))
+        torch.testing.assert_close(
+            torch.as_tensor(np.asarray(executable(x))), Masked()(x), rtol=1e-5, atol=1e-6
+        )
+    (found,) = executable.report()["programs"]
+    assert (found["groups"], found["kernels_by_sizes"]) == (1, [])

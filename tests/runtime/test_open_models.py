@@ -270,3 +270,20 @@ def test_shapes_share_their_weights() -> None:
         for graph in (first, second)
     ]
     assert held[0] and held[0] == held[1]
+
+
+class Lengths(nn.Module):
+    """Only how long a tensor without elements is matters."""
+
+    def forward(self, x: Tensor, nothing: Tensor) -> Tensor:
+        return x * nothing.shape[0]
+
+
+def test_a_tensor_without_elements_says_a_size() -> None:
+    """What has no elements is a constant, but not how many it does not have."""
+    dims = ({0: Dim("rows", max=64)}, {0: Dim("length", max=64)})
+    exe = uir_tvm.compile(Lengths(), args=(torch.ones(3), torch.zeros(5, 0)), dynamic_shapes=dims)
+    for rows, length in ((3, 5), (4, 7), (4, 9)):
+        got = exe(torch.ones(rows), torch.zeros(length, 0))
+        torch.testing.assert_close(torch.as_tensor(np.asarray(got)), torch.full((rows,), float(length)))
+    assert exe.report()["imported_by_shape"] == ""

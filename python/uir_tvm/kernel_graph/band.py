@@ -85,6 +85,11 @@ def band_of(name: str, operands: Sequence[View | None]) -> Band | None:
         if flags is None or closed is None or not _closes_by(closed):
             return None
         band, infinite, shape = _open_by(flags), closed.scalar == -math.inf, flags.shape[-2:]
+    elif name == "where" and operands[2] is None:
+        flags, closed, _ = operands
+        if flags is None or closed is None or not _closes_by(closed):
+            return None
+        band, infinite, shape = _open_without(flags), closed.scalar == -math.inf, flags.shape[-2:]
     else:
         return None
     if band is None or band == Band():
@@ -120,20 +125,40 @@ def _open_by(flags: View) -> Band | None:
         bands = [None if part is None else _open_by(View(part.base, part.layout)) for part in parts]
         known = [band for band in bands if band is not None]
         return known[0].both(known[1]) if len(known) == 2 else None
-    return _compared(op, flags) if op.name in _COMPARISONS else None
+    return _compared(op.name, op, flags) if op.name in _COMPARISONS else None
+
+
+def _open_without(flags: View) -> Band | None:
+    """The band in which flags are false."""
+    op = flags.base.producer
+    if op is None:
+        values = _matrix(flags)
+        return None if values is None else _of_flags(~values.astype(bool))
+    if op.name in ("logical_not", "bitwise_not"):
+        inner = through(flags.layout, op.operands[0])
+        return None if inner is None else _open_by(View(inner.base, inner.layout))
+    return _compared(_OPPOSITES[op.name], op, flags) if op.name in _OPPOSITES else None
 
 
 #: Comparison -> (which operand is the greater one, how much greater it is at least).
 _COMPARISONS = {"less_equal": (1, 0), "less": (1, 1), "greater_equal": (0, 0), "greater": (0, 1)}
+#: Comparison -> the one that holds where it does not.
+_OPPOSITES = {
+    "less_equal": "greater",
+    "less": "greater_equal",
+    "greater_equal": "less",
+    "greater": "less_equal",
+}
 
 
-def _compared(op: Op, flags: View) -> Band | None:
+def _compared(name: str, op: Op, flags: View) -> Band | None:
+    """The band in which a comparison of an operator's operands holds."""
     sides = [through(flags.layout, operand) for operand in op.operands]
     lines = [None if side is None else _line(View(side.base, side.layout)) for side in sides]
     known = [line for line in lines if line is not None]
     if len(known) != 2:
         return None
-    greater, least = _COMPARISONS[op.name]
+    greater, least = _COMPARISONS[name]
     room = known[greater] - known[1 - greater]  # at least ``least`` where it is open
     if room.row == 0 or room.key != -room.row:
         return None

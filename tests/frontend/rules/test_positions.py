@@ -124,3 +124,40 @@ def test_what_is_not_in_range_stays_as_it_is() -> None:
 
     names, _, _ = normalized(body, (("n", "m"), "float32"))
     assert "take" in names  # n may be more than the table has
+
+
+def begun(emit: Any, x: Any, n: Any, m: Any) -> Any:
+    """x (m,) and the places n to n + m - 1, of which the size is a tensor of one element."""
+    first = emit(op.astype(emit(op.reshape(emit(op.shape_to_tensor(relax.ShapeExpr([n]))), ())), "int64"))
+    places = emit(op.add(emit(op.arange(0, m, 1, "int64")), first))
+    return emit(op.add(x, emit(op.astype(emit(op.reshape(places, [1, m])), "float32"))))
+
+
+def test_places_that_begin_at_a_size_are_counted() -> None:
+    specs: list[Spec] = [((1, "m"), "float32"), (("n",), "float32")]
+
+    def body(emit: Any, x: Any, other: Any, n: Any, m: Any) -> Any:
+        return begun(emit, x, n, m)
+
+    left, mod, space = normalized(body, *specs)
+    assert left == ["arange", "reshape", "astype", "add"]
+    (counted,) = [
+        binding.value
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+        if op_name(binding.value) == "arange"
+    ]
+    assert [str(arg) for arg in counted.args] in (["n", "n + m", "T.int64(1)"], ["n", "m + n", "T.int64(1)"])
+    expect_same(body, mod, space, specs, {"n": 5, "m": 7})
+
+
+def test_other_steps_and_shares_stay_sums() -> None:
+    """Places that fall, and what is no whole number, are added up as they were."""
+
+    def falling(emit: Any, x: Any, other: Any, n: Any, m: Any) -> Any:
+        first = emit(op.astype(emit(op.reshape(emit(op.shape_to_tensor(relax.ShapeExpr([n]))), ())), "int64"))
+        places = emit(op.subtract(first, emit(op.arange(0, m, 1, "int64"))))
+        return emit(op.add(x, emit(op.astype(emit(op.reshape(places, [1, m])), "float32"))))
+
+    left, _, _ = normalized(falling, ((1, "m"), "float32"), (("n",), "float32"))
+    assert "subtract" in left
