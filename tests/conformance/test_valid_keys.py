@@ -60,7 +60,7 @@ def compiled(target: str, attention: str) -> Any:
 @pytest.mark.parametrize("attention", asked(ATTENTIONS[:2], ATTENTIONS))
 @pytest.mark.parametrize("target", TARGETS)
 def test_keys_behind_are_not_read(target: str, attention: str) -> None:
-    """One program for prompts, chunks and tokens, without a kernel that is compiled for the sizes of a call."""
+    """One program for prompts, chunks and tokens; no kernel is compiled for the sizes of a call."""
     executable, wanted = compiled(target, attention), Kept()
     for step, (place, rows) in enumerate([(0, 8), (8, 5), (13, 1), (14, 1), (32, 8)][: asked(4, 5)]):
         if place == 32:  # what lies between is written first

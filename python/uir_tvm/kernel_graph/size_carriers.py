@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that a kernel is given for their shapes alone: a call learns its sizes from the dimensions of buffers.
+"""Inputs that a kernel is given for their shapes alone: a call learns its sizes from dimensions of buffers.
 
 Before, of keys of which the first ``m`` are valid, where no buffer has ``m`` as a dimension::
 

@@ -182,8 +182,8 @@ def _cache_type(model: Any, cache: str | None) -> Any:
 def _counts_keys(target: Any, options: CompileOptions | None) -> bool:
     """Whether calls say how many keys there are.
 
-    Where the library attends it reads no key that the mask closes, and shapes stay the same from token to token;
-    so they must where launches are captured. Elsewhere kernels would walk all that there is room for.
+    Where the library attends it reads no key that the mask closes, and shapes stay the same from token to
+    token; so they must where launches are captured. Elsewhere kernels would walk all there is room for.
     """
     library = resolve(target).spec.fact("library") or NONE
     return "attention" not in library.functions and not (options is not None and options.cuda_graph)
