@@ -3,6 +3,7 @@
 
     python scripts/llm_targets.py SmolLM2-135M-Instruct.Q4_1.gguf
     python scripts/llm_targets.py FILE --targets uir-ascend --weights float16 --json out.json
+    python scripts/llm_targets.py FILE --targets uir-bang --max-length 2048 --prompt 256
 
 The cut has the file's own weights. A prompt and a few tokens after it run on the host model of each device,
 which checks every access; their tokens are compared with those of uir-cpu. Where a host model counts time,
@@ -38,8 +39,8 @@ from uir_tvm.runtime.modelled import Times, recording
 from uir_tvm.target import registry
 
 CPU = "uir-cpu"
-#: Tokens of the prompt, tokens after it, and the tokens that the state has room for.
-PROMPT, STEPS, ROOM = 16, 4, 32
+#: Tokens of the prompt, tokens after it, the first of them, and the tokens that the state has room for.
+PROMPT, STEPS, FIRST, ROOM = 16, 4, 100, 32
 
 
 def cut(model: Any, layers: int) -> Any:
@@ -81,7 +82,8 @@ def run(
     target: str,
     fuse: bool = True,
     steps: int = STEPS,
-    prompt: Sequence[int] = range(100, 100 + PROMPT),
+    prompt: Sequence[int] = range(FIRST, FIRST + PROMPT),
+    room: int = ROOM,
 ) -> Run:
     """Compile a model for a target (devices: for their host models), and let it go on with a prompt.
 
@@ -92,7 +94,7 @@ def run(
     """
     options = CompileOptions(fuse=fuse, device="auto" if target == CPU else "model")
     made = uir_tvm.llm.load(
-        model, target, max_length=ROOM, chunk=PROMPT, tokenizer=tokenizer, options=options
+        model, target, max_length=room, chunk=len(prompt), tokenizer=tokenizer, options=options
     )
     exe, tokens, times = made.executable, list[int](), list[Times]()
     logits = np.empty(0)
@@ -114,14 +116,17 @@ def whole(two: float, three: float, layers: int) -> float:
     return two + (layers - 2) * (three - two)
 
 
-def compared(read: Any, form: str, targets: Sequence[str], say: Any) -> list[dict[str, Any]]:
+def compared(
+    read: Any, form: str, targets: Sequence[str], say: Any, tokens: int = PROMPT, room: int = ROOM
+) -> list[dict[str, Any]]:
     """A row for each target: tokens, kernels, and modelled figures of the whole model."""
+    prompt = range(FIRST, FIRST + tokens)
     model, tokenizer = read
     layers = model.config.num_hidden_layers
     rows, wanted = [], list[int]()
     for target in dict.fromkeys((CPU, *targets)):
         say(f"{form}: {target} ...")
-        found = run(cut(model, 2), tokenizer, target)
+        found = run(cut(model, 2), tokenizer, target, prompt=prompt, room=room)
         wanted = wanted or found.tokens
         row: dict[str, Any] = {
             "weights": form,
@@ -134,8 +139,9 @@ def compared(read: Any, form: str, targets: Sequence[str], say: Any) -> list[dic
         }
         if found.token.launches:
             for way, fuse in (("fused", True), ("apart", False)):
-                two = found if fuse else run(cut(model, 2), tokenizer, target, fuse, steps=1)
-                three = run(cut(model, 3), tokenizer, target, fuse, steps=1)
+                given = {"fuse": fuse, "steps": 1, "prompt": prompt, "room": room}
+                two = found if fuse else run(cut(model, 2), tokenizer, target, **given)
+                three = run(cut(model, 3), tokenizer, target, **given)
                 row[way] = {
                     "prompt_seconds": whole(two.prompt.seconds, three.prompt.seconds, layers),
                     "token_seconds": whole(two.token.seconds, three.token.seconds, layers),
@@ -145,13 +151,13 @@ def compared(read: Any, form: str, targets: Sequence[str], say: Any) -> list[dic
     return rows
 
 
-def tables(rows: Sequence[dict[str, Any]], layers: int) -> list[Table]:
+def tables(rows: Sequence[dict[str, Any]], layers: int, tokens: int = PROMPT) -> list[Table]:
     """Who computes the same, and what the whole model would take."""
-    same = Table(title=f"{PROMPT} tokens and {STEPS} after them, 2 layers")
+    same = Table(title=f"{tokens} tokens and {STEPS} after them, 2 layers")
     for name in ("weights", "target", "tokens as uir-cpu", "kernels", "library", "without an iGraph"):
         same.add_column(name, justify="left" if name in ("weights", "target") else "right")
     times = Table(title=f"all {layers} layers, modelled, not measured")
-    names = ("weights", "target", "", "launches", f"prompt of {PROMPT}, ms", "token, ms", "tokens/s", "ratio")
+    names = ("weights", "target", "", "launches", f"prompt of {tokens}, ms", "token, ms", "tokens/s", "ratio")
     for name in names:
         times.add_column(name, justify="left" if name in ("weights", "target", "") else "right")
     for row in rows:
@@ -173,6 +179,10 @@ def tables(rows: Sequence[dict[str, Any]], layers: int) -> list[Table]:
     return [same, times]
 
 
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def main() -> int:
     """The command."""
     from uir_tvm.llm.read_model import read_model
@@ -183,16 +193,21 @@ def main() -> int:
     parser.add_argument("file", type=pathlib.Path, help="a .gguf file")
     parser.add_argument("--targets", nargs="*", default=list(registry.TARGETS), choices=[*registry.TARGETS])
     parser.add_argument("--weights", nargs="*", default=["packed", "float16"], help="as of load")
+    parser.add_argument("--prompt", type=int, default=PROMPT, help="tokens of the prompt")
+    parser.add_argument("--max-length", type=int, default=ROOM, help="tokens that the state has room for")
     parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
     arguments = parser.parse_args()
+    sizes = arguments.prompt, arguments.max_length
+    if not 1 <= sizes[0] <= sizes[1] - STEPS:
+        parser.error(f"--prompt {sizes[0]}: at least 1, and {STEPS} fewer than --max-length {sizes[1]}")
     rows, layers = [], 0
     for form in arguments.weights:
         read = read_model(arguments.file, form)
         layers = read[0].config.num_hidden_layers
-        rows += compared(read, form, arguments.targets, lambda text: print(text, file=sys.stderr, flush=True))
+        rows += compared(read, form, arguments.targets, _say, *sizes)
         if arguments.json:
             arguments.json.write_text(json.dumps({"layers": layers, "rows": rows}, indent=1))
-    for table in tables(rows, layers):
+    for table in tables(rows, layers, arguments.prompt):
         Console(width=120).print(table)
     wrong = [row for row in rows if row["as uir-cpu"] != STEPS + 1 or row["without an iGraph"]]
     return 1 if wrong else 0

@@ -108,9 +108,12 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
         """
         layers: Any = self.static_cache.layers
         count = None if valid is None else valid.shape[0]
-        # sizes alone say which keys a call of one row opens; positions do where rows begin apart
-        by_sizes = count is not None and begins is None
-        begin: Any = count - input_ids.shape[1] if by_sizes else cache_position[0]
+        begin: Any = cache_position[0]
+        given: dict[str, Any] = {"attention_mask": None}
+        if begins is None and count is not None:
+            # sizes alone say which keys are open; where rows begin apart positions do
+            begin = count - input_ids.shape[1]
+            given["position_ids"] = cache_position[None]
         for index, layer in enumerate(layers):
             # what is traced are the buffers, of which export knows that they are state
             layer.keys, layer.values = (
@@ -118,9 +121,6 @@ class LastLogits(TorchExportableModuleWithStaticCache):  # type: ignore[misc]
                 getattr(self, f"{CACHES[1]}{index}"),
             )
             layer.cumulative_length, layer.positions, layer.valid = begin, cache_position, count
-        given: dict[str, Any] = {"attention_mask": None}
-        if by_sizes:
-            given["position_ids"] = cache_position[None]
         if begins is not None:
             places = torch.arange(layers[0].keys.shape[2] if count is None else count)
             given["attention_mask"] = places[None] >= begins[:, None]

@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 
 from ...errors import ShapeError
+from ...sizes.open_arithmetic import is_open
 from ..element_needs import need_as_many, need_elements
 from ..relax_view import dtype_of, integers, op_name, shape_of
 
@@ -23,8 +24,9 @@ def empty_value(type_: tvm.ir.Type) -> tvm.ir.Expr | None:
     if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
         return None
     shape = integers(type_.shape)
-    known = shape is not None and all(isinstance(size, int) for size in shape)
-    return constant(shape, str(type_.dtype)) if known and 0 in shape else None
+    if shape is None or 0 not in shape or is_open(shape):
+        return None
+    return constant(shape, str(type_.dtype))
 
 
 def constant(shape: tuple[int, ...], dtype: str) -> tvm.ir.GenericConst:
