@@ -306,8 +306,11 @@ def example() -> Any:
 
 def one_query(func: tirx.PrimFunc) -> dict[tirx.Var, int]:
     """An open number of queries, which may be one: keys then lie along vectors in the place of queries."""
-    rows = func.params[-1].shape[-2]
-    return {rows: 1} if isinstance(rows, tirx.Var) else {}
+    shape = func.params[-1].shape
+    # before the heads where the result lies as its reader wants it
+    places = (-2, -3) if len(shape) > 3 else (-2,)
+    rows = [shape[place] for place in places if isinstance(shape[place], tirx.Var)]
+    return {rows[0]: 1} if rows else {}
 
 
 RECIPE = Recipe(
