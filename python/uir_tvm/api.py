@@ -387,6 +387,7 @@ def _compile(
                     convolution=options.convolution,
                     fusion=options.fusion,
                     attention=options.attention,
+                    normalized=True,
                 ),
             )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)

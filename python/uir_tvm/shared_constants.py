@@ -5,6 +5,9 @@ Steps of a recurrence read one weight, which then stays in the caches; a model i
 its shapes.  Of weights that are packed to the same bytes a process keeps one, as long as an executable that
 reads it is alive.  Most are not even packed again (`src/library/packed_weight.cc`) but are that one's memory,
 whose digest is known.
+
+A digest is of some of the bytes of a large constant: models are read in less time than all their bytes take.
+Where two constants have one digest, all bytes are compared, and if they differ, one gets the digest of all.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ from .tensor_view import view_of
 PACKED = b"UIRWGHT\0"
 #: Smaller constants are not worth a look at their contents, in bytes.
 LEAST = 4096
+#: Of a constant of more bytes only so many are in its digest, in pieces of `PIECE` all over it.
+SAMPLED, PIECE = 1 << 16, 256
+#: Bytes that are compared at once: the caches hold them.
+AT_ONCE = 1 << 18
 
 
 class LiveConstants:
@@ -60,12 +67,16 @@ class LiveConstants:
 
     def hold(self, reader: object, constants: SharedConstants) -> None:
         """Keep constants for others as long as ``reader`` is alive."""
-        kept = constants.packed()
+        kept = set()
         with self._lock:
-            for digest, constant in kept.items():
+            for digest, constant in constants.packed().items():
                 of_all = self._kept.setdefault(digest, constant)
+                if not _same(of_all, constant):
+                    digest = _digest_of_all(constant)
+                    of_all = self._kept.setdefault(digest, constant)
                 self._digests[view_of(of_all.value).ctypes.data] = digest
-            self._readers.update(kept.keys())
+                kept.add(digest)
+            self._readers.update(kept)
         weakref.finalize(reader, self._release, frozenset(kept)).atexit = False
 
     def _release(self, digests: frozenset[bytes]) -> None:
@@ -97,11 +108,14 @@ class SharedConstants:
         if array is None or array.nbytes < LEAST:
             return constant
         key = LIVE.digest_of(array) or _digest(array, dtype, shape)
+        if key in self._kept and not _same(self._kept[key], constant):
+            key = _digest_of_all(constant)
         self._asked.add(key)
         if key not in self._kept:
             if array.view(np.uint8).reshape(-1)[: len(PACKED)].tobytes() == PACKED:
                 self._packed.add(key)
-            self._kept[key] = LIVE.find(key) or constant
+            live = LIVE.find(key)
+            self._kept[key] = constant if live is None or not _same(live, constant) else live
         return self._kept[key]
 
     def packed(self) -> dict[bytes, tvm.ir.GenericConst]:
@@ -119,10 +133,36 @@ class SharedConstants:
 
 
 def _digest(array: np.ndarray, dtype: str, shape: tuple[int, ...]) -> bytes:
-    """Of contents, dtype and shape."""
-    digest = hashlib.sha256(f"{dtype}{shape}".encode())
-    digest.update(array.view(np.uint8).data)
+    """Of contents, dtype and shape; of a large array's contents some."""
+    data = array.view(np.uint8).reshape(-1)
+    if data.size > SAMPLED:
+        places = np.linspace(0, data.size - PIECE, SAMPLED // PIECE).astype(np.int64)
+        data = data[places[:, None] + np.arange(PIECE)]
+    return _hashed(data, f"{dtype}{shape}")
+
+
+def _digest_of_all(constant: tvm.ir.GenericConst) -> bytes:
+    """Of all contents, dtype and shape; none that `_digest` gives."""
+    value = constant.value
+    data = np.ascontiguousarray(view_of(value)).view(np.uint8)
+    return _hashed(data, f"all of {value.dtype}{tuple(map(int, value.shape))}")
+
+
+def _hashed(data: np.ndarray, told: str) -> bytes:
+    digest = hashlib.sha256(told.encode())
+    digest.update(data.data)
     return digest.digest()
+
+
+def _same(one: tvm.ir.GenericConst, other: tvm.ir.GenericConst) -> bool:
+    """Whether two constants of one dtype and shape have the same bytes."""
+    first, second = (
+        np.ascontiguousarray(view_of(each.value)).view(np.uint8).reshape(-1) for each in (one, other)
+    )
+    return first.ctypes.data == second.ctypes.data or all(
+        np.array_equal(first[at : at + AT_ONCE], second[at : at + AT_ONCE])
+        for at in range(0, first.size, AT_ONCE)
+    )
 
 
 _current: contextvars.ContextVar[SharedConstants | None] = contextvars.ContextVar(

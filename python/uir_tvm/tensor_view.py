@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The elements of a tensor of TVM as a NumPy array on the same memory: TVM's own ``numpy()`` copies them."""
+"""Tensors of TVM and NumPy's arrays: as few copies as can be, of which TVM's own functions make several."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import tvm
 
@@ -20,3 +21,23 @@ def view_of(tensor: tvm.runtime.Tensor) -> np.ndarray:
     array = np.from_dlpack(tensor)
     array.flags.writeable = False
     return array
+
+
+def tensor_of(array: np.ndarray, dtype: str | None = None) -> tvm.runtime.Tensor:
+    """A tensor of TVM in memory of its own with the elements of an array: one copy, whatever its strides.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+    dtype : str, optional
+        What its elements become, as ``astype`` makes it; default: what they are.
+    """
+    name = str(array.dtype) if dtype is None else dtype
+    if name in PLAIN:
+        made = tvm.runtime.empty(array.shape, name)
+        elements = np.from_dlpack(made)
+        if elements.flags.writeable:  # not by NumPy 1
+            np.copyto(elements, array, casting="unsafe")
+            return made
+    dense = np.ascontiguousarray(array, np.dtype(getattr(ml_dtypes, name, name)))
+    return tvm.runtime.tensor(dense.reshape(array.shape))  # what has no dimension got one

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +14,7 @@ import tvm
 from tvm import relax
 
 from ..sizes.open_arithmetic import is_open
+from ..tensor_view import tensor_of
 from .relax_view import (
     NUMPY_DTYPES,
     Shape,
@@ -27,6 +30,11 @@ from .relax_view import (
 
 # A fold may grow the module's constants; past this many bytes it must not exceed what it replaces.
 GROWTH_LIMIT = 1 << 20
+
+#: What `fold` made inside of `noting`.
+_made: contextvars.ContextVar[list[tvm.ir.GenericConst] | None] = contextvars.ContextVar(
+    "uir_folded", default=None
+)
 
 Meaning = Callable[[list[Any], Any, Shape], np.ndarray]
 
@@ -230,6 +238,17 @@ def _numbers(expr: tvm.ir.Expr) -> tuple[int, ...] | None:
     return None if found is None or is_open(found) else found
 
 
+@contextlib.contextmanager
+def noting() -> Iterator[list[tvm.ir.GenericConst]]:
+    """The constants that are folded inside: their memory is nobody else's."""
+    made: list[tvm.ir.GenericConst] = []
+    token = _made.set(made)
+    try:
+        yield made
+    finally:
+        _made.reset(token)
+
+
 def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     """The constant that a call computes, or None if it is not constant or not worth folding.
 
@@ -272,7 +291,11 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     except (IndexError, ValueError):  # an index outside its tensor, an integer to a negative power: no value
         return None
     assert result.shape == shape, (name, result.shape, shape)
-    return relax.const(np.ascontiguousarray(result, numpy).reshape(shape), dtype)
+    constant = relax.const(tensor_of(result, dtype))
+    made = _made.get()
+    if made is not None:
+        made.append(constant)
+    return constant
 
 
 def _pays(args: list[tvm.ir.Expr], result_bytes: int) -> bool:

@@ -20,8 +20,6 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.utils import _pytree as pytree
-from tvm import relax
-from tvm.relax.frontend.torch import from_exported_program
 
 from ..errors import (
     FrontendError,
@@ -37,10 +35,11 @@ from ..one_at_a_time import one_at_a_time
 from ..sizes.open_symbols import LEAST, LEAST_OF_MANY
 from ..sizes.size_space import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
-from ..tensor_view import view_of
-from .normalize import normalize, replace_main
+from .fold import noting
+from .normalize import normalize
 from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from .torch_choices import check_choices
+from .torch_constants import module_on_lent_memory, own_constants
 from .torch_control import StagedProgram, control_of, has_control, unrolled
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map
 from .torch_decompositions import decomposed
@@ -321,12 +320,7 @@ def _imported(
         converters = converter_map(by_node, _left_to_torch(exported, converters))
     _check_operators(exported, converters)
     try:
-        mod = from_exported_program(
-            exported,
-            unwrap_unit_return_tuple=True,
-            custom_convert_map=converters,
-            run_ep_decomposition=False,
-        )
+        mod = module_on_lent_memory(exported, converters)
     except UirError:
         raise
     except Exception as error:  # whatever TVM raises outside of a converter
@@ -335,7 +329,9 @@ def _imported(
             need="inputs, constants and results that Relax has",
             remedy="keep what is unusual out of the exported module",
         ) from error
-    mod = own_constants(normalize(mod))
+    with noting() as own:
+        mod = normalize(mod)
+    mod = own_constants(mod, own)
     if weights_as_inputs:
         return mod.with_attr(WEIGHTS, weights)
     return mod if structure is None else mod.with_attr(STRUCTURE, structure)
@@ -462,25 +458,3 @@ def _check_operators(program: ExportedProgram, converters: Mapping[str, Converte
         remedy="; ".join([*reasons, REMEDY]),
         operators={name: (REFUSED.get(name, "has no converter"), REMEDY) for name in missing},
     )
-
-
-def own_constants(mod: tvm.IRModule) -> tvm.IRModule:
-    """Copy the constants of a module, which the importer shares with PyTorch's tensors."""
-    return replace_main(mod, _CopyConstants().visit_expr(mod["main"]))
-
-
-@relax.expr_functor.mutator
-class _CopyConstants(relax.PyExprMutator):
-    """Equal objects become one copy, so that shared weights stay shared."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._copies: dict[int, tvm.ir.Expr] = {}
-
-    def visit_generic_const_(self, op: tvm.ir.GenericConst) -> tvm.ir.Expr:
-        if not isinstance(op.ty, relax.TensorType):
-            return op
-        key = int(op.value.__chandle__())
-        if key not in self._copies:
-            self._copies[key] = relax.const(tvm.runtime.tensor(view_of(op.value)), str(op.ty.dtype))
-        return self._copies[key]

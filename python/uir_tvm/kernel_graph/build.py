@@ -104,6 +104,7 @@ def build(
     convolution: str = "fast",
     fusion: str = "priced",
     attention: str = "auto",
+    normalized: bool = False,
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -131,6 +132,8 @@ def build(
         Who decides where one kernel is a trade against two (`CompileOptions.fusion`).
     attention : str
         What computes attention (`CompileOptions.attention`).
+    normalized : bool
+        Whether the module is as `frontend.normalize` leaves it; otherwise it is brought into that form.
 
     Returns
     -------
@@ -156,6 +159,7 @@ def build(
             faults=faults,
             precision=precision,
             cost=FusionCost(model_of_target(target), fusion),
+            normalized=normalized,
         )
 
 
@@ -185,6 +189,7 @@ def group(
             faults=faults,
             precision=precision,
             cost=FusionCost(model_of_target(target), fusion),
+            normalized=True,
         )
 
 
@@ -217,10 +222,20 @@ def build_with(
     faults: str = "raise",
     precision: str = "float32",
     cost: FusionCost | None = None,
+    normalized: bool = False,
 ) -> KernelGraph:
     """`build` with the library given, and the prices of fusion; by default those of this machine."""
     return assembled(
-        grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults, precision=precision, cost=cost)
+        grouped(
+            mod,
+            table,
+            fuse=fuse,
+            fast_math=fast_math,
+            faults=faults,
+            precision=precision,
+            cost=cost,
+            normalized=normalized,
+        )
     )
 
 
@@ -234,6 +249,7 @@ def grouped(
     faults: str = "raise",
     precision: str = "float32",
     cost: FusionCost | None = None,
+    normalized: bool = False,
 ) -> GroupedProgram:
     """The first half of `build_with`, all that looks at the model: its operators in groups.
 
@@ -241,7 +257,7 @@ def grouped(
     numbers for them.
     """
     op_count = _count_ops(mod)
-    whole = widen(narrowed(normalize(mod), precision), table)
+    whole = widen(narrowed(mod if normalized else normalize(mod), precision), table)
     apart = expand(whole, lambda call: takes(call, table))
     apart = expand_sorts(apart, lambda call: takes_sort(call, table))
     apart = take_sorts(apart, table)

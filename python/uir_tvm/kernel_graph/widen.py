@@ -7,13 +7,14 @@ import tvm
 from tvm import relax
 
 from ..frontend.normalize import rewritten
-from ..frontend.relax_view import dtype_of
+from ..frontend.relax_view import dtype_of, op_name
 from ..frontend.rules import Rewriter
 from ..frontend.rules.rewriter import recall
 from ..library.library_tables import LibraryTable
 
 #: What narrow floats are computed in.
 WIDE = "float32"
+CONV2D = "nn.conv2d"
 
 
 def widen(mod: tvm.IRModule, table: LibraryTable) -> tvm.IRModule:
@@ -29,16 +30,24 @@ def widen(mod: tvm.IRModule, table: LibraryTable) -> tvm.IRModule:
     table : LibraryTable
         Its `widened` says which operators.
     """
-
-    if not table.widened:
+    if not any(
+        _wanted(binding.value, table) for block in mod["main"].body.blocks for binding in block.bindings
+    ):
         return mod
 
     def conv2d(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-        dtypes = {dtype_of(each) for each in (*call.args, call)}
-        if not dtypes <= table.widened.get("conv2d", frozenset()) or table.takes("conv2d", *dtypes):
+        if not _wanted(call, table):
             return None
         wide = [rewriter.emit(relax.op.astype(each, WIDE)) for each in call.args]
         made = rewriter.emit(recall(call, wide, out_dtype=WIDE))
         return rewriter.emit(relax.op.astype(made, dtype_of(call)))
 
-    return rewritten(mod, {"nn.conv2d": (conv2d,)})
+    return rewritten(mod, {CONV2D: (conv2d,)})
+
+
+def _wanted(call: tvm.ir.Expr, table: LibraryTable) -> bool:
+    """Whether it is a convolution that the library computes in float32 alone."""
+    if op_name(call) != CONV2D:
+        return False
+    dtypes = {dtype_of(each) for each in (*call.args, call)}
+    return dtypes <= table.widened.get("conv2d", frozenset()) and not table.takes("conv2d", *dtypes)
