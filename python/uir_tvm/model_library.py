@@ -16,6 +16,7 @@ from .argument_checks import called_by_a_program
 from .device.device_kernel import DeviceKernel
 from .errors import UirError, UnsupportedOperatorError, last_line
 from .kernel_graph.nodes import KernelGraph
+from .large_constants import without_large
 from .options import CompileOptions
 from .runtime.executable_state import is_zeros
 from .runtime.model_info import KernelInfo, StepRows
@@ -56,8 +57,11 @@ def build_library(
 
 
 def _built(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
+    small, constants = without_large(mod)
     with called_by_a_program():
-        return relax.build(mod, target, relax_pipeline=None)
+        made = relax.build(small, target, relax_pipeline=None)
+    constants.put_back(made)
+    return made
 
 
 def _not_lowered(left: Set[str], error: Exception) -> UnsupportedOperatorError:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Set
 import numpy as np
 import tvm
 
-from .tensor_view import view_of
+from .tensor_view import bytes_of, same_bytes, view_of
 
 #: How a packed weight begins (`src/library/packed_weight.cc`).  It is memory of our own, which nobody
 #: changes; others may be a model's own tensors, which training changes after they were looked at.
@@ -33,8 +33,6 @@ PACKED = b"UIRWGHT\0"
 LEAST = 4096
 #: Of a constant of more bytes only so many are in its digest, in pieces of `PIECE` all over it.
 SAMPLED, PIECE = 1 << 16, 256
-#: Bytes that are compared at once: the caches hold them.
-AT_ONCE = 1 << 18
 
 
 class LiveConstants:
@@ -71,7 +69,7 @@ class LiveConstants:
         with self._lock:
             for digest, constant in constants.packed().items():
                 of_all = self._kept.setdefault(digest, constant)
-                if not _same(of_all, constant):
+                if not same_bytes(of_all.value, constant.value):
                     digest = _digest_of_all(constant)
                     of_all = self._kept.setdefault(digest, constant)
                 self._digests[view_of(of_all.value).ctypes.data] = digest
@@ -108,14 +106,14 @@ class SharedConstants:
         if array is None or array.nbytes < LEAST:
             return constant
         key = LIVE.digest_of(array) or _digest(array, dtype, shape)
-        if key in self._kept and not _same(self._kept[key], constant):
+        if key in self._kept and not same_bytes(self._kept[key].value, value):
             key = _digest_of_all(constant)
         self._asked.add(key)
         if key not in self._kept:
             if array.view(np.uint8).reshape(-1)[: len(PACKED)].tobytes() == PACKED:
                 self._packed.add(key)
             live = LIVE.find(key)
-            self._kept[key] = constant if live is None or not _same(live, constant) else live
+            self._kept[key] = constant if live is None or not same_bytes(live.value, value) else live
         return self._kept[key]
 
     def packed(self) -> dict[bytes, tvm.ir.GenericConst]:
@@ -144,25 +142,13 @@ def _digest(array: np.ndarray, dtype: str, shape: tuple[int, ...]) -> bytes:
 def _digest_of_all(constant: tvm.ir.GenericConst) -> bytes:
     """Of all contents, dtype and shape; none that `_digest` gives."""
     value = constant.value
-    data = np.ascontiguousarray(view_of(value)).view(np.uint8)
-    return _hashed(data, f"all of {value.dtype}{tuple(map(int, value.shape))}")
+    return _hashed(bytes_of(value), f"all of {value.dtype}{tuple(map(int, value.shape))}")
 
 
 def _hashed(data: np.ndarray, told: str) -> bytes:
     digest = hashlib.sha256(told.encode())
     digest.update(data.data)
     return digest.digest()
-
-
-def _same(one: tvm.ir.GenericConst, other: tvm.ir.GenericConst) -> bool:
-    """Whether two constants of one dtype and shape have the same bytes."""
-    first, second = (
-        np.ascontiguousarray(view_of(each.value)).view(np.uint8).reshape(-1) for each in (one, other)
-    )
-    return first.ctypes.data == second.ctypes.data or all(
-        np.array_equal(first[at : at + AT_ONCE], second[at : at + AT_ONCE])
-        for at in range(0, first.size, AT_ONCE)
-    )
 
 
 _current: contextvars.ContextVar[SharedConstants | None] = contextvars.ContextVar(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import ml_dtypes
 import numpy as np
 import tvm
@@ -12,6 +14,9 @@ PLAIN = frozenset(
     ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
     + ["float16", "float32", "float64"]
 )
+
+#: Bytes that are compared at once: the caches hold them.
+AT_ONCE = 1 << 18
 
 
 def view_of(tensor: tvm.runtime.Tensor) -> np.ndarray:
@@ -41,3 +46,27 @@ def tensor_of(array: np.ndarray, dtype: str | None = None) -> tvm.runtime.Tensor
             return made
     dense = np.ascontiguousarray(array, np.dtype(getattr(ml_dtypes, name, name)))
     return tvm.runtime.tensor(dense.reshape(array.shape))  # what has no dimension got one
+
+
+def bytes_of(tensor: tvm.runtime.Tensor) -> np.ndarray:
+    """The bytes of a tensor in the host's memory, whatever its dtype, as `view_of`: uint8, one dimension."""
+    array = np.from_dlpack(tensor._create_view((nbytes_of(tensor),), "uint8"))
+    array.flags.writeable = False
+    return array
+
+
+def nbytes_of(tensor: tvm.runtime.Tensor) -> int:
+    """The size of a tensor in bytes."""
+    dtype = tvm.DataType(str(tensor.dtype))
+    return math.prod(tensor.shape) * dtype.bits * dtype.lanes // 8
+
+
+def same_bytes(one: tvm.runtime.Tensor, other: tvm.runtime.Tensor) -> bool:
+    """Whether two tensors have the same bytes."""
+    first, second = bytes_of(one), bytes_of(other)
+    if first.ctypes.data == second.ctypes.data or first.size != second.size:
+        return first.size == second.size
+    return all(
+        np.array_equal(first[at : at + AT_ONCE], second[at : at + AT_ONCE])
+        for at in range(0, first.size, AT_ONCE)
+    )

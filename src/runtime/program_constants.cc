@@ -32,13 +32,13 @@ int64_t PutConstants(const ffi::Module& module, const ffi::Array<ffi::Tensor>& h
     TVM_FFI_THROW(ValueError) << "uir.runtime.put_constants got " << held.size() << " tensors and " << meant.size()
                               << " for their places.\n  need:   as many";
   }
-  std::unordered_map<const ffi::Object*, size_t> places;
-  for (size_t i = 0; i < held.size(); ++i) places.emplace(held[i].get(), i);
+  std::unordered_map<const DLTensor*, size_t> places;
+  for (size_t i = 0; i < held.size(); ++i) places.emplace(held[i].GetDLTensorPtr(), i);
   auto* code = const_cast<VMExecutable*>(static_cast<const VMExecutable*>(module.get()));
   int64_t count = 0;
   for (ffi::Any& constant : code->constants) {
     const std::optional<ffi::Tensor> tensor = constant.as<ffi::Tensor>();
-    const auto found = tensor ? places.find(tensor->get()) : places.end();
+    const auto found = tensor ? places.find(tensor->GetDLTensorPtr()) : places.end();
     if (found == places.end()) continue;
     constant = meant[found->second];
     ++count;

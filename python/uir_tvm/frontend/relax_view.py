@@ -15,6 +15,11 @@ from ..sizes.size_space import open_sizes
 from ..tensor_view import view_of
 from .open_expressions import open_size_of
 
+#: So many shapes are kept.
+MOST_SHAPES = 1 << 12
+#: Shapes of numbers by their addresses, which are theirs alone while they are kept.
+_shapes: dict[int, tuple[relax.ShapeExpr, tuple[int, ...]]] = {}
+
 #: Numbers; inside `reading_open_sizes` they may be `OpenSize`.
 Shape = tuple[int, ...]
 
@@ -54,8 +59,8 @@ def size_of(shape: Shape) -> int:
 def integers(value: Any) -> Shape | None:
     """A shape, a tuple of integer expressions or a sequence as a tuple; None if not all are numbers."""
     if isinstance(value, relax.ShapeExpr):
-        value = value.values
-    elif isinstance(value, tvm.ir.Tuple):
+        return _shape(value)
+    if isinstance(value, tvm.ir.Tuple):
         value = value.fields
     result = []
     for item in value:
@@ -64,6 +69,20 @@ def integers(value: Any) -> Shape | None:
             return None
         result.append(number)
     return tuple(result)
+
+
+def _shape(value: relax.ShapeExpr) -> Shape | None:
+    """`integers` of a shape; of one that is asked for again and again it is known."""
+    address = int(value.__chandle__())
+    known = _shapes.get(address)
+    if known is not None:
+        return known[1]
+    found = integers(value.values)
+    if found is not None and all(type(each) is int for each in found):
+        if len(_shapes) >= MOST_SHAPES:
+            _shapes.clear()
+        _shapes[address] = value, found
+    return found
 
 
 def integer(value: Any) -> int | None:

@@ -22,6 +22,7 @@ from .torch_dispatch import prepared_once
 from .torch_functions import FUNCTIONS
 from .torch_graph import describe, empty_operators
 from .torch_indexing import INDEXING
+from .torch_late_code import late_code, with_code
 from .torch_packed_weights import weight_operators
 from .torch_pools import POOLS
 from .torch_products import PRODUCTS
@@ -235,14 +236,16 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     try:
         layers = kept(program)
         whole = [*layers, *weight_operators(program), *empty_operators(program)]
-        with warnings.catch_warnings(), of_any_length(layers):
+        with warnings.catch_warnings(), of_any_length(layers), late_code():
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
 
             def by_torch(given: ExportedProgram) -> ExportedProgram:
                 with prepared_once():
                     return given.run_decompositions(decomposition_table(in_torch, whole))
 
-            return decomposed_by_samples(program, by_torch) or by_torch(program)
+            made = decomposed_by_samples(program, by_torch) or by_torch(program)
+        with_code(made.graph_module)
+        return made
     except UirError:
         raise
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises
