@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import ml_dtypes
 import numpy as np
 import tvm
+import tvm_ffi
 
 #: dtypes that NumPy takes through DLPack; others by way of a copy.
 PLAIN = frozenset(
@@ -46,6 +48,19 @@ def tensor_of(array: np.ndarray, dtype: str | None = None) -> tvm.runtime.Tensor
             return made
     dense = np.ascontiguousarray(array, np.dtype(getattr(ml_dtypes, name, name)))
     return tvm.runtime.tensor(dense.reshape(array.shape))  # what has no dimension got one
+
+
+def lent(array: np.ndarray) -> tvm_ffi.Tensor:
+    """A tensor on the memory of an array, for functions that only read it.
+
+    NumPy lends by itself no array that cannot be written. One of a dtype beside `PLAIN` is copied.
+    """
+    array = np.ascontiguousarray(array)
+    if str(array.dtype) not in PLAIN or not array.size:
+        return tvm.runtime.tensor(array)
+    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory.of = array  # type: ignore[attr-defined]  # as long as the tensor is there
+    return tvm_ffi.from_dlpack(np.frombuffer(memory, array.dtype).reshape(array.shape))
 
 
 def bytes_of(tensor: tvm.runtime.Tensor) -> np.ndarray:

@@ -236,16 +236,18 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     try:
         layers = kept(program)
         whole = [*layers, *weight_operators(program), *empty_operators(program)]
-        with warnings.catch_warnings(), of_any_length(layers), late_code():
+        with warnings.catch_warnings(), of_any_length(layers):
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
 
             def by_torch(given: ExportedProgram) -> ExportedProgram:
                 with prepared_once():
                     return given.run_decompositions(decomposition_table(in_torch, whole))
 
-            made = decomposed_by_samples(program, by_torch) or by_torch(program)
-        with_code(made.graph_module)
-        return made
+            with late_code():
+                made = decomposed_by_samples(program, by_torch)
+            if made is not None:
+                with_code(made.graph_module)
+            return made or by_torch(program)  # which names inputs as its code does
     except UirError:
         raise
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises

@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 
 from ..quantized import Packing
+from ..tensor_view import tensor_of
 from .op_kinds import FINDING, OpKind, kind_of
 from .strided_views import Layout, rebase
 
@@ -241,7 +242,7 @@ class Program:
 
     def constant(self, array: Any, name: str = "const") -> Value:
         """A constant from a NumPy array."""
-        return self.fresh(name, array.shape, str(array.dtype), relax.const(array, str(array.dtype)))
+        return self.fresh(name, array.shape, str(array.dtype), relax.const(tensor_of(array)))
 
     def add_op(
         self,

@@ -19,10 +19,10 @@ from typing import Any
 
 import attrs
 import numpy as np
-import tvm
 import tvm_ffi
 
 from ..errors import LibraryError, ShapeError
+from ..tensor_view import lent
 from .attrs import EPILOGUES, RESIDUALS, Conv2dAttrs, MatmulAttrs, OperandLayout, contiguous_strides
 from .recurrence import RecurrenceAttrs
 
@@ -163,10 +163,9 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
             limit="one matrix for the whole batch",
             remedy="pass it unpacked",
         )
-    if isinstance(weight, np.ndarray):
-        weight = tvm.runtime.tensor(np.ascontiguousarray(weight))  # NumPy lends no bfloat16 by DLPack
+    given = lent(weight) if isinstance(weight, np.ndarray) else weight
     try:
-        return _function("pack_weight")(weight, _packed(attrs).representative().to_json())
+        return _function("pack_weight")(given, _packed(attrs).representative().to_json())
     except ValueError as error:
         raise ShapeError(f"The weight cannot be packed: {error}") from error
 
