@@ -68,7 +68,8 @@ def without_large(mod: tvm.IRModule) -> tuple[tvm.IRModule, LargeConstants]:
     Constants of the same contents get one, as TVM makes them one.  The small ones are vectors of bytes of a
     length that no constant of the module has, each of another number: TVM takes none for another.
     """
-    programs = {var: each for var, each in mod.functions_items() if isinstance(each, relax.Function)}
+    functions = dict(mod.functions.items())  # in their order, which kernels keep
+    programs = {var: each for var, each in functions.items() if isinstance(each, relax.Function)}
     found: dict[int, tvm.runtime.Tensor] = {}
 
     def note(constant: tvm.ir.GenericConst) -> None:
@@ -88,7 +89,6 @@ def without_large(mod: tvm.IRModule) -> tuple[tvm.IRModule, LargeConstants]:
         tensor = small.get(_address(constant)) if isinstance(constant.ty, relax.TensorType) else None
         return constant if tensor is None else _ffi_api.MakeTensorConst(tensor, constant.ty, constant.span)
 
-    functions = dict(mod.functions_items())
     for var, each in programs.items():
         functions[var] = structural_map(each, (tvm.ir.GenericConst, replaced))
     return tvm.IRModule(functions, attrs=mod.attrs), made

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import attrs
 import tvm
 from tvm import relax
+from tvm_ffi import structural_equal
 
 from ..errors import FrontendError
 from ..function_scope import function_scope
@@ -70,9 +72,28 @@ def normalize(mod: tvm.IRModule) -> tvm.IRModule:
     """
     if "main" not in [var.name_hint for var in mod.get_global_vars()]:
         raise FrontendError("the module has no function 'main'", remedy="name the model's function 'main'")
-    for rules in PASSES:
-        mod = rewritten(mod, rules)
-    return mod
+    made = _through(mod, PASSES)
+    if made.settled:
+        return made.mod
+    # the last pass has all rules: what it leaves as it is no pass changes
+    again = _through(made.mod, PASSES[-1:])
+    return again.mod if again.settled else _through(made.mod, PASSES).mod
+
+
+@attrs.frozen
+class _Rewritten:
+    """A module behind some passes, and whether the last of them left it as it was."""
+
+    mod: tvm.IRModule
+    settled: bool
+
+
+def _through(mod: tvm.IRModule, passes: Sequence[Mapping[str, Sequence[Rule]]]) -> _Rewritten:
+    before = mod
+    for rules in passes:
+        before, mod = mod, rewritten(mod, rules)
+    # constants are the same objects, which are not looked into
+    return _Rewritten(mod, structural_equal(before["main"], mod["main"], map_free_vars=True))
 
 
 def rewritten(mod: tvm.IRModule, rules: Mapping[str, Sequence[Rule]]) -> tvm.IRModule:

@@ -25,8 +25,8 @@ _RECOMPILE = GraphModule.recompile
 def late_code() -> Iterator[None]:
     """Graphs that this thread makes and changes inside have no code until they are called.
 
-    What is kept of them needs `with_code`.  PyTorch names inputs by the code of the module that it decomposes:
-    without, they are ``args_0`` and so on.
+    What is kept of them needs `with_code`.  PyTorch names inputs by the code of the module that it
+    decomposes: without, they are ``args_0`` and so on.
     """
     whole, owner = GraphModule.recompile, threading.get_ident()
 
