@@ -9,6 +9,7 @@ never_above  exponentials of at most zero
 begin_contract  contractions that make zeros, or scale their sums, themselves
 tall_tiles  neighbours that are one tile
 tile_of_lines  transposed tiles that go to memory by whole lines
+runs        rows that follow each other in memory: what the processor does by itself
 row_loops   passes over rows, each over all of them
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -42,6 +42,7 @@ from .prefetch import Prefetches
 from .processors import has_avx512
 from .read_through import read_through
 from .row_loops import is_near, is_short
+from .runs import vector_bytes_of
 from .stream import Streams, fence
 from .values import OperandValues
 
@@ -298,11 +299,15 @@ def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _PreparedPart:
 
 def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None:
     """What one unit does."""
-    graph = ready.part.graph
+    graph, values = ready.part.graph, ready.part.values
     scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
     # neighbours of units that sizes number run one after another
     kernel = attrs.evolve(ready.kernel, scope=scope, loop=None if graph.groups is None else "pid")
-    _emit(code, ready.part.planned, kernel, ready.part.values, _vector_bytes(graph), streams)
+
+    def width(nest: RowNest, loop: str | None) -> int:
+        return vector_bytes_of(nest, values, graph.hardware, _vector_bytes(graph), loop)
+
+    _emit(code, ready.part.planned, kernel, values, width, streams)
 
 
 def _vector_bytes(graph: IGraph) -> int:
@@ -320,7 +325,7 @@ def _emit(
     planned: Sequence[RowNest | _Repeat],
     kernel: KernelContext,
     values: OperandValues,
-    vector_bytes: int,
+    vector_bytes: Callable[[RowNest, str | None], int],
     streams: Streams,
 ) -> None:
     for node in planned:
@@ -336,10 +341,11 @@ def _emit(
                 rounds = tirx.max(tirx.min(kernel.scope.expr(node.rounds), rounds), index(0))
             code.add(tirx.For(variable, index(0), rounds, KIND.SERIAL, inner.statement()))
         elif node.actions[0].kind == OPAQUE:
-            dot = DotEmitter(kernel, node.actions[0], vector_bytes)
-            (dot if dot.possible else ContractEmitter(kernel, node.actions[0], vector_bytes)).emit(code)
+            action, width = node.actions[0], vector_bytes(node, kernel.loop)
+            dot = DotEmitter(kernel, action, width)
+            (dot if dot.possible else ContractEmitter(kernel, action, width)).emit(code)
         else:
-            NestEmitter(kernel, values, vector_bytes, streams).emit(code, node)
+            NestEmitter(kernel, values, vector_bytes(node, kernel.loop), streams).emit(code, node)
 
 
 def _checks(graph: IGraph, scope: LoopScope) -> Iterator[tirx.Stmt]:

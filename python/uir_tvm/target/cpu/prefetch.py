@@ -5,7 +5,8 @@ The prefetchers of processors follow addresses within a page of memory.  Where t
 begins in a page of its own: its first lines come late, and while a unit computes the exponentials of a row
 nothing is on its way.  So the group of a nest that computes most, while it goes over the columns of a tile,
 fetches the same columns of the next tile, and the lines that later groups are to write.  A fetch beyond the
-end of a tensor is ignored.
+end of a tensor is ignored.  Some processors are ahead by themselves of nests that move or add up one run of
+memory, tile after tile (`runs`).
 
 Where sizes decide how large tensors are, a kernel asks that at its launch, and has code with such fetches and
 code without.
@@ -21,7 +22,7 @@ import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
-from ...igraph.affine import Affine, affine, var
+from ...igraph.affine import Affine, affine
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import HardwareModel, IPointer
 from .actions import MAP, Action
@@ -31,6 +32,8 @@ from .code import Code
 from .element_access import StridedAccess
 from .groups import ColumnGroup, RowNest
 from .llvm_text import LlvmText
+from .processors import runs_ahead
+from .runs import is_light, runs_on, step_of
 from .values import OperandValues, Origin, is_cheap
 
 #: What an iOp that is not cheap counts for where the group that computes most is looked for.
@@ -100,6 +103,7 @@ class Prefetches:
         #: vectors of half a line would fetch each line twice: on Zen 3 copies and sums of open sizes that do
         #: so are no faster for it, and some slower (scores and mask of 8 x 37 by a tenth)
         self.only_computed = units is not None and int(hw.vector_bytes) < self.line
+        self.runs_ahead = runs_ahead(hw)
         #: fetched tensors of which sizes decide how large they are
         self.open: dict[str, IPointer] = {}
 
@@ -109,10 +113,12 @@ class Prefetches:
             return {}
         host = max(range(len(nest.groups)), key=lambda k: _work(nest.groups[k]))
         cols = nest.groups[host].cols
+        ahead = self.runs_ahead and is_light(nest)
         wanted = {
             (fetch.access, fetch.distance): fetch
             for fetch in (*_reads(nest, values, loop), *_writes(nest, values, loop, host))
             if fetch.action.cols == cols and fetch.access.col == 1
+            if not (ahead and runs_on(fetch.access, fetch.action.rows, cols, loop))
             if self._large(fetch.access.pointer, nest.rows * cols)
         }
         size = sum(nest.rows * cols * bytes_of(fetch.access.pointer.dtype) for fetch in wanted.values())
@@ -163,11 +169,6 @@ def _work(group: ColumnGroup) -> int:
     return group.cols * sum(1 if is_cheap(action.iop) else DEAR for action in group.actions)
 
 
-def _step(access: StridedAccess, loop: str) -> Affine:
-    """How far an access is from itself in the next round of a loop."""
-    return access.offset.substitute({loop: var(loop) + 1}) - access.offset
-
-
 def _only_moves(nest: RowNest) -> bool:
     """Whether a nest is so quick that the processor is at the next tile's loads before they are needed."""
     return all(action.kind == MAP and is_cheap(action.iop) for action in nest.actions)
@@ -178,7 +179,7 @@ def _reads(nest: RowNest, values: OperandValues, loop: str) -> Iterator[Fetch]:
         return
     for action in nest.actions:
         for read, source in zip(action.reads, values.sources[id(action)], strict=True):
-            step = _step(read.access, loop)
+            step = step_of(read.access, loop)
             if source.origin == Origin.MEMORY and read.guard is None and step != affine(0):
                 yield Fetch(action, read.access, step, False)
 
@@ -187,6 +188,6 @@ def _writes(nest: RowNest, values: OperandValues, loop: str, host: int) -> Itera
     for action in nest.actions:
         if action.kind == MAP and values.stored(action):
             later = nest.group_of(action) > host
-            step = affine(0) if later else _step(action.write, loop)
+            step = affine(0) if later else step_of(action.write, loop)
             if later or step != affine(0):
                 yield Fetch(action, action.write, step, True)

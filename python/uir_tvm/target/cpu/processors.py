@@ -35,6 +35,12 @@ VECTORS = (
 #: Bytes of a vector of SVE, of which LLVM only knows that it may have any length: Arm Neoverse V1 Technical
 #: Reference Manual (256 bits); Fujitsu A64FX Microarchitecture Manual (512 bits).  Others run as NEON.
 SVE_BYTES = {"neoverse-v1": 32, "a64fx": 64}
+#: LLVM's processors that take a vector of 64 bytes as two of 32: Software Optimization Guide for the AMD Zen4
+#: Microarchitecture (publication 57647), on its floating-point unit.
+SPLIT = frozenset({"znver4"})
+#: Processors that are ahead of loads and stores of successive lines by themselves, as measured
+#: (docs/targets/cpu.md, "Fetching ahead"): fetches of ours took what they were to spare, or more.
+RUNS_AHEAD = frozenset({"znver4"})
 #: Where Linux tells how long vectors of SVE are here.
 SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
 #: Cores of a processor that is not at hand and whose name says nothing.
@@ -126,6 +132,16 @@ def has_avx512(hw: HardwareModel) -> bool:
     said = {name: str(hw.figures.get(name, "")) for name in ("mcpu", "machine", "mattr")}
     features = tuple(filter(None, said["mattr"].split(",")))
     return said["machine"] == "x86_64" and bool(said["mcpu"]) and _has_avx512(said["mcpu"], features)
+
+
+def splits_vectors(hw: HardwareModel) -> bool:
+    """Whether a CPU model's processor takes its widest vectors as two halves."""
+    return str(hw.figures.get("mcpu", "")) in SPLIT
+
+
+def runs_ahead(hw: HardwareModel) -> bool:
+    """Whether a CPU model's processor fetches successive lines before they are asked for."""
+    return str(hw.figures.get("mcpu", "")) in RUNS_AHEAD
 
 
 @functools.cache
