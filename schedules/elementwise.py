@@ -46,6 +46,7 @@ from uir_tvm.schedule.row_chain import (
     tile_elements,
 )
 from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of, spread_rows
+from uir_tvm.schedules import transpose
 from uir_tvm.schedules.demo import from_relax
 
 #: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
@@ -72,6 +73,10 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     most = most_elements(hw, blocks)
     flat = all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1
     flat = flat and not _opens_inside(sch, root)
+    short = transpose.short_rows(root, hw) if len(blocks) == 1 else None
+    if short is not None and decisions.fork("as_elements", (1, 0), 1):
+        transpose.schedule_tiles(sch, hw, root, short, decisions, root.extents[-1])
+        return
     turned = _band(root, hw) if space_of(hw).bands and len(blocks) == 1 else None
     apart = None if turned is not None or len(blocks) > 1 else distant_runs(root, hw, flat)
     if apart is not None and decisions.fork("apart", (1, 0), 1):

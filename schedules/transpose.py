@@ -58,10 +58,21 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
             "The transposition is not in the output block alone.",
             need="one output, transposed",
         )
+    schedule_tiles(sch, hw, root, var, decisions)
+
+
+def schedule_tiles(
+    sch: Schedule, hw: HardwareModel, root: BlockInfo, var: int, decisions: Decisions, elements: int = 1
+) -> None:
+    """Square tiles of the loop ``var`` and the last one.
+
+    ``elements``: of the rows that change places, the loop behind these, all of which every tile goes through.
+    """
     loops = list(sch.get_loops(root.rv))
+    each = [loops.pop()] if elements > 1 else []
     row = loops.pop(var)
-    sch.reorder(*loops[:-1], row, loops[-1])
-    width = max(dtype_bytes(r.source.ty.dtype) for r in (*root.stmt.reads, *root.stmt.writes))
+    sch.reorder(*loops[:-1], row, loops[-1], *each)
+    width = elements * max(dtype_bytes(r.source.ty.dtype) for r in (*root.stmt.reads, *root.stmt.writes))
     blocks = leaf_blocks(sch)
     m, n = loop_extent(sch, row), loop_extent(sch, loops[-1])
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
@@ -69,8 +80,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     if along:
         r = _taller(hw, m, r, c, width)
     most = most_elements(hw, blocks)
-    tiles = math.prod(root.spatial) // (m * n) * math.ceil(m / r) * math.ceil(n / c)
-    groups = decide_groups(sch, hw, blocks, decisions, tiles)
+    tiles = math.prod(root.spatial) // (m * n * elements) * math.ceil(m / r) * math.ceil(n / c)
+    work = max(1, space_of(hw).turned_work // elements)
+    groups = decide_groups(sch, hw, blocks, decisions, tiles, work=work)
     units = decide_units(sch, hw, decisions)
     columns_first = decisions.fork("columns_first", (0, 1), int(along)) > 0
     tile = (
@@ -86,9 +98,37 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         row_loops=len(loops),
         split_columns=True,
         columns_first=columns_first,
+        repeated=len(each),
         hardware=hw,
     )
     attach_producers(sch, Nest(pid, lid, (root,)))
+
+
+def short_rows(block: BlockInfo, hw: HardwareModel) -> int | None:
+    """The loop along which an operand has the rows that a copy turns, where a row is as one element.
+
+    None: it is no such copy.
+    A result (.., N, M, c) of an operand (.., M, N, c), with rows of 2, 4 or 8 bytes, all that there is along
+    their dimension: a matrix of M by N elements of so many bytes, transposed.
+    """
+    loads = collect(block.stmt.body, tvm.ir.TensorLoad)
+    stores = collect(block.stmt.body, tvm.tirx.BufferStore)
+    if not block.is_copy or len(loads) != 1 or len(stores) != 1 or min(block.extents, default=-1) < 1:
+        return None
+    (load,), elements, extents = loads, block.extents[-1], block.extents
+    variables = [iv.var for iv in block.stmt.iter_vars]
+    size = elements * dtype_bytes(load.source.ty.dtype)
+    if elements < 2 or size not in (2, 4, 8) or size > space_of(hw).wide_elements or len(load.indices) < 3:
+        return None
+    shapes = [load.source.ty.shape, stores[0].buffer.shape]
+    whole = all(isinstance(shape[-1], tvm.tirx.IntImm) and int(shape[-1]) == elements for shape in shapes)
+    if not whole or not load.indices[-1].same_as(variables[-1]):
+        return None
+    place = next((k for k, v in enumerate(variables[:-2]) if load.indices[-2].same_as(v)), None)
+    lanes = int(hw.vector_bytes) // size
+    if place is None or min(extents[place], extents[-2]) < lanes or not _mentions(load, variables[-2]):
+        return None
+    return place
 
 
 def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:

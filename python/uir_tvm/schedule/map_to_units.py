@@ -50,6 +50,7 @@ def map_to_units(
     row_loops: int | None = None,
     split_columns: bool = False,
     columns_first: bool = False,
+    repeated: int = 0,
     group_size: int = 1,
     share: int | None = None,
     hardware: HardwareModel | str | None = None,
@@ -95,6 +96,8 @@ def map_to_units(
         Deal column tiles to the units too (few rows, long columns).
     columns_first : bool
         With ``split_columns``: all rows of the first tile of columns are numbered before those of the next.
+    repeated : int
+        So many spatial loops, the last ones, are no columns: loops around the rows and columns of every tile.
     group_size : int
         How many units of a group share a tile; divides their number.
     share : int, optional
@@ -126,6 +129,7 @@ def map_to_units(
     reduced = {sch.get(lp).loop_var.name for lp in reduction_loops(sch, rv)}
     spatial = [lp for lp in loops if sch.get(lp).loop_var.name not in reduced]
     reduction = [lp for lp in loops if sch.get(lp).loop_var.name in reduced]
+    spatial, each = (spatial[:-repeated], spatial[-repeated:]) if repeated else (spatial, [])
     rows, cols = _split_roles(sch, info, spatial, reduction, row_loops)
 
     col = sch.fuse(*cols) if len(cols) > 1 else (cols[0] if cols else sch.add_unit_loop(rv))
@@ -138,7 +142,7 @@ def map_to_units(
     whole = c >= most_iterations(sch, col) and not isinstance(c, Choice)
     col_outer, col_inner = (None, col) if whole else split(sch, col, [None, rv_of(c)])
     tiles = [*rows[:-1], row_outer]
-    order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
+    order = [*tiles, *([] if whole else [col_outer]), *each, row_inner, col_inner]
     sch.reorder(*order)
     if split_columns and not whole and not reduction:
         if (columns_first and tiles) or (not rows and is_open_loop(sch, col_outer)):
@@ -151,7 +155,8 @@ def map_to_units(
     given = tiles
     tiles, walked = _apart(sch, tiles, space_of(hw))
     if tiles != given:
-        sch.reorder(*tiles, *walked, *([] if col_outer is None else [col_outer]), row_inner, col_inner)
+        outer = [] if col_outer is None else [col_outer]
+        sch.reorder(*tiles, *walked, *outer, *each, row_inner, col_inner)
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
     if is_open_loop(sch, numbered):
@@ -173,7 +178,7 @@ def map_to_units(
             around = [None] if part is not None and is_open_loop(sch, col_inner) else []
             *_, member, col_inner = split(sch, col_inner, [*around, group_size, part])
             sch.annotate(member, GROUP, group_size)
-    for loop in (lid, *walked):
+    for loop in (lid, *walked, *each):
         sch.annotate(loop, LOOP, 1)
     lid = walked[-1] if walked else lid
     if col_outer is not None:

@@ -50,10 +50,15 @@ def output_blocks(sch: Schedule) -> list[BlockInfo]:
     return [b for b in leaf_blocks(sch) if set(b.writes) & outputs]
 
 
-def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None = None) -> int:
-    """How many groups of ``units`` are worth waking; a schedule takes no more than its tiles fill."""
+def groups_for(
+    hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None = None, work: int = 1
+) -> int:
+    """How many groups of ``units`` are worth waking; a schedule takes no more than its tiles fill.
+
+    ``work``: how many elementary operations each of the blocks' takes.
+    """
     space = space_of(hw)
-    if total_work(blocks) < space.serial_work:
+    if total_work(blocks) * work < space.serial_work:
         return 1
     return groups_at_once(hw, units) if space.groups is None else space.groups
 
@@ -65,6 +70,7 @@ def decide_groups(
     decisions: Decisions,
     tiles: int | None = None,
     most: int | None = None,
+    work: int = 1,
 ) -> int:
     """A number of groups, by default `groups_for`; where a processor has few one, half of them, or all.
 
@@ -74,9 +80,11 @@ def decide_groups(
         No more groups by default than these fill.
     most : int, optional
         No more groups than so many.
+    work : int
+        As `groups_for` takes it.
     """
     limit = groups_at_once(hw) if most is None else most
-    own = groups_for(hw, blocks)
+    own = groups_for(hw, blocks, work=work)
     if space_of(hw).groups is not None:
         return own
     own = min(own, limit)

@@ -78,6 +78,10 @@ class TileSpace:
     bands : bool
         Whether results with rows of a few bytes, whose neighbours lie far apart in an operand, are made in
         bands that use up the operand's cache lines.
+    turned_work : int
+        Elementary operations that an element of a transposition takes as long as.
+    wide_elements : int
+        Bytes of the longest row that is moved as one element where its neighbours change places; 0: of none.
     runs, run_bytes : int
         In how many distant parts a unit walks what no cache holds, and how many bytes of each in turn: more
         pages of memory are then read ahead at once.
@@ -108,6 +112,8 @@ class TileSpace:
     spread_rows: bool = False
     work_bytes: int = 0
     bands: bool = False
+    turned_work: int = 1
+    wide_elements: int = 0
     tall_columns: int = 1
     level_columns: bool = False
     in_place: bool = False

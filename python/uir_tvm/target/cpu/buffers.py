@@ -61,7 +61,7 @@ class Buffers:
             element(pointer.dtype).storage,
             name=f"{parameter.name}_flat",
             data=data,
-            data_alignment=bytes_of(pointer.dtype),
+            data_alignment=min(bytes_of(pointer.dtype), parameter.ty.data_alignment or 1),
             layout=None,
         )
         code.add(tirx.DeclBuffer(buffer, data=data))

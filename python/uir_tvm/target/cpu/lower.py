@@ -45,6 +45,7 @@ from .row_loops import is_near, is_short
 from .runs import vector_bytes_of
 from .stream import Streams, fence
 from .values import OperandValues
+from .wide_elements import wide_elements
 
 #: As far as LLVM optimises a kernel without products: their loops are vectors already, and what it does more
 #: changes no time (docs/targets/cpu.md).
@@ -115,6 +116,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             need="num_units = 1 on uir-cpu",
             remedy="schedule it with map_to_units(..., num_units=1)",
         )
+    graph = wide_elements(graph)
     parts = [_Part.of(phase) for phase in phases(graph)]
     parameters = [_unaligned(p) for p in prim_func.params]
     text = LlvmText()
