@@ -16,6 +16,7 @@ import tvm
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
+from uir_tvm.hardware.last_cache import last_cache_bytes
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import (
     BlockInfo,
@@ -98,6 +99,8 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
         if space_of(hw).even and len(blocks) == 1 and (longer := _longer_rows(root, hw)) is not None:
             _walk_last(sch, root, longer)
             blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
+        if len(blocks) == 1 and _rows_share_lines(hw, root):
+            elements *= space_of(hw).line_rounds
         rows, (r, c) = _row_tile(hw, root, elements)
         groups = decide_groups(sch, hw, blocks, decisions, rows // r * math.ceil(root.spatial[-1] / c))
         # what is the same for all rows stays where it is while these go by
@@ -135,6 +138,28 @@ def _enough_tiles(hw: HardwareModel, root: BlockInfo, elements: int) -> int:
     while elements > least and math.prod(root.spatial) < elements * busy_units(hw):
         elements //= 2
     return elements
+
+
+def _rows_share_lines(hw: HardwareModel, root: BlockInfo) -> bool:
+    """Whether rows of a result that no cache holds are no whole lines, and a vector is a line.
+
+    Then lines are put together in registers where rows of one tile share them, and tiles may be larger than a
+    core's first cache: what two tiles share costs more.  A concatenation is put together in that cache.
+    """
+    if _has_pieces(root):
+        return False
+    line, cache = int(hw.figures.get("line_bytes", 0)), last_cache_bytes(hw)
+    size = dtype_bytes(root.stmt.writes[0].source.ty.dtype)
+    if cache is None or int(hw.vector_bytes) != line or size < 2 or min(root.spatial, default=-1) < 1:
+        return False
+    return root.spatial[-1] * size % line != 0 and math.prod(root.spatial) * size > cache
+
+
+def _has_pieces(root: BlockInfo) -> bool:
+    """Whether some elements are of one operand, and others of another: a choice whose sides both load."""
+    calls = collect(root.stmt.body, tvm.ir.Call)
+    choices = [call for call in calls if str(getattr(call.op, "name", "")).endswith("if_then_else")]
+    return any(all(collect(side, tvm.ir.TensorLoad) for side in choice.args[1:]) for choice in choices)
 
 
 def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:

@@ -78,6 +78,8 @@ class TileSpace:
     bands : bool
         Whether results with rows of a few bytes, whose neighbours lie far apart in an operand, are made in
         bands that use up the operand's cache lines.
+    line_rounds : int
+        How many tiles of other rows one of rows is that share lines of a result in memory.
     turned_work : int
         Elementary operations that an element of a transposition takes as long as.
     wide_elements : int
@@ -112,6 +114,7 @@ class TileSpace:
     spread_rows: bool = False
     work_bytes: int = 0
     bands: bool = False
+    line_rounds: int = 1
     turned_work: int = 1
     wide_elements: int = 0
     tall_columns: int = 1

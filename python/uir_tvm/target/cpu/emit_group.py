@@ -299,6 +299,16 @@ class GroupEmitter:
         if copy is not None and point.first is None and not point.again:
             self._fetch_ahead(code, point, copy)
 
+    def value(self, code: Code, action: Action, point: Point) -> Expr:
+        """What an action of the group makes at one point, without a store; all actions before it are done."""
+        made: dict[int, Expr] = {}
+        for each in self.group.actions:
+            args = [self._operand(code, each, k, point, made) for k in range(len(each.reads))]
+            made[id(each)] = self._evaluated(code, each, args, point)
+            if each is action:
+                break
+        return made[id(action)]
+
     def _fetch_ahead(self, code: Code, point: Point, copy: int) -> None:
         """What the nest fetches beside this vector, number ``copy`` of several."""
         ahead, nest, lanes = self.kernel.prefetches, self.row.nest, self.nest.lanes(self.group)
@@ -332,6 +342,8 @@ class GroupEmitter:
         read = action.reads[number]
         is_index = action.indexed_rows and number == len(action.reads) - 1
         at = Point(point.row, point.col, 1, point.guarded) if is_index else point
+        if point.span is not None and read.guard is not None:
+            return self._spanned(code, action, number, point)
         if not point.guarded or read.guard is None:
             return self._value(code, action, number, at, made)
         # what is loaded for a value that is computed again may not exist either: all of it in the branch
@@ -341,6 +353,28 @@ class GroupEmitter:
             lambda then: self._value(then, action, number, at, dict(made)),
             outside,
         )
+
+    def _spanned(self, code: Code, action: Action, number: int, point: Point) -> Expr:
+        """A vector of memory, and what stands for lanes that do not exist, or whose elements do not."""
+        read, memory = action.reads[number], self.kernel.memory
+        assert point.span is not None
+        begin, end = point.span
+        outside: Expr = parameter(0, read.access.pointer.dtype, point.lanes)
+        if read.guard is not None:
+            outside = parameter(read.outside, read.access.pointer.dtype, point.lanes)
+            first = self.group.actions[0]
+            r0, r1 = self.nest.bounds(read.guard[:2], first.rows)
+            c0, c1 = self.nest.bounds(read.guard[2:], first.cols)
+            there = tirx.And(point.row >= r0, point.row < r1)
+            begin = tirx.max(begin, tirx.Cast(first_lanes.COUNT, c0 - point.col))
+            end = tirx.min(end, tirx.Cast(first_lanes.COUNT, c1 - point.col))
+            end = tirx.Select(there, end, tirx.const(0, first_lanes.COUNT))
+        address = memory.address(self.kernel.scope, read.access, point.row, point.col)
+        buffer = memory.buffer(read.access.pointer)
+        part = first_lanes.load_span(
+            self.kernel.text, buffer, address, code.bind(begin), code.bind(end), code.bind(outside)
+        )
+        return element(read.access.pointer.dtype).load(code.bind(part))
 
     def _exists(self, guard: Box, point: Point) -> Expr:
         first = self.group.actions[0]
@@ -372,6 +406,8 @@ class GroupEmitter:
             block = self.staged[access]
             at = tirx.Ramp(block.row * index(point.lanes), index(1), point.lanes)
             return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
+        if point.span is not None and access.col == 1:
+            return self._spanned(code, action, number, point)
         address = memory.address(self.kernel.scope, access, point.row, point.col)
         if point.first is not None and access.col == 1 and not self._has_room(action, access):
             buffer = memory.buffer(access.pointer)

@@ -22,6 +22,7 @@ from .emit_value import KernelContext, Point, scalar_only
 from .groups import ColumnGroup, RowNest
 from .prefetch import Fetch
 from .row_blocks import RowBlocks
+from .row_lines import emit_lines, line_store
 from .row_loops import RowValues, is_near, is_short, passes
 from .stream import Streams, aligned, begins_anywhere, to_alignment
 from .tall_tiles import goes_on
@@ -82,6 +83,10 @@ class NestEmitter:
         """Append the nest's loops."""
         if self.kernel.prefetches is not None:
             self.fetches = self.kernel.prefetches.of_nest(nest, self.values, self.kernel.loop)
+        by_lines = line_store(self, nest)
+        if by_lines is not None:
+            emit_lines(self, code, nest, by_lines)
+            return
         stores = self.streams.of_nest(nest, [self.lanes(group) for group in nest.groups])
         blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
         if blocked:

@@ -30,7 +30,8 @@ class Point:
     """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane).
 
     ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).  ``again``: how many of
-    the first lanes were done before, where a row ends with a whole vector.
+    the first lanes were done before, where a row ends with a whole vector.  ``span``: the first lane that
+    exists, and the one behind the last, where that is not known to be all of them; guards count then too.
     """
 
     row: Expr
@@ -39,6 +40,7 @@ class Point:
     guarded: bool = False
     first: Expr | None = None
     again: int = 0
+    span: tuple[Expr, Expr] | None = None
 
 
 @attrs.frozen

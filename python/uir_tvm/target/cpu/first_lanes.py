@@ -55,6 +55,54 @@ def load(text: LlvmText, buffer: tirx.Buffer, address: Expr, lanes: int, first: 
     return tirx.call_extern(vector_type(dtype, lanes), _need(text, "load", dtype, lanes), where, first)
 
 
+def load_span(
+    text: LlvmText, buffer: tirx.Buffer, address: Expr, begin: Expr, end: Expr, other: Expr
+) -> Expr:
+    """The lanes from ``begin`` to before ``end``, ``other`` in the rest; the caller binds the call at once.
+
+    No memory beside these lanes is touched.  Of at most 32 lanes; ``begin`` and ``end`` may be any numbers.
+    """
+    dtype, lanes = str(buffer.dtype), int(other.ty.dtype.lanes)
+    name = _need_span(text, dtype, lanes)
+    where = _address_of(buffer, address, lanes)
+    return tirx.call_extern(vector_type(dtype, lanes), name, where, begin, end, other)
+
+
+def _need_span(text: LlvmText, dtype: str, lanes: int) -> str:
+    name = f"uir_load_span_{dtype}x{lanes}"
+    size = int(tirx.const(0, dtype).ty.dtype.bits)
+    bits, kind = f"<{lanes} x i{size}>", f"<{lanes} x {LLVM_TYPES[dtype]}>"
+    masked, holds = f"@llvm.masked.load.v{lanes}i{size}.p0", f"<{lanes} x i1>"
+    text.need(masked, f"declare {bits} {masked}(ptr, i32, {holds}, {bits})")
+    for bound in ("smax", "smin"):
+        text.need(f"llvm.{bound}.i32", f"declare i32 @llvm.{bound}.i32(i32, i32)")
+
+    def lanes_from(number: str) -> str:
+        return f"""
+  %{number}_up = call i32 @llvm.smax.i32(i32 %{number}, i32 0)
+  %{number}_in = call i32 @llvm.smin.i32(i32 %{number}_up, i32 {lanes})
+  %{number}_wide = zext i32 %{number}_in to i64
+  %from_{number} = shl i64 -1, %{number}_wide"""
+
+    from_both = lanes_from("a") + lanes_from("b")
+    text.need(
+        name,
+        f"""
+define linkonce_odr {kind} @{name}(ptr %p, i32 %a, i32 %b, {kind} %other) alwaysinline {{{from_both}
+  %before_b = xor i64 %from_b, -1
+  %both = and i64 %from_a, %before_b
+  %some = trunc i64 %both to i{lanes}
+  %there = bitcast i{lanes} %some to {holds}
+  %o = bitcast {kind} %other to {bits}
+  %v = call {bits} {masked}(ptr %p, i32 {size // 8}, {holds} %there, {bits} %o)
+  %r = bitcast {bits} %v to {kind}
+  ret {kind} %r
+}}
+""",
+    )
+    return name
+
+
 def store(
     text: LlvmText,
     buffer: tirx.Buffer,

@@ -3,7 +3,8 @@
 
 Rows of 130 elements begin anywhere in a vector, and stores past the caches are of whole vectors.  Where the
 rows of a tile follow each other in the result they are one long row, which is streamed from its first whole
-line on (`stream.begins_anywhere`); the tile is put together in the first cache before.
+line on (`stream.begins_anywhere`); the tile is put together in the first cache before.  Not where registers
+do (`row_lines`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ...igraph.nodes import IGraph, IOp, map_iops
 from ...optimize.coalesce_moves import reshaped
 from .actions import action_of
 from .llvm_text import LlvmText
+from .row_lines import only_elements, shared_line
 from .stream import LEAST_RAGGED, Streams
 
 
@@ -31,6 +33,8 @@ def long_stores(graph: IGraph) -> IGraph:
     if not streams.possible or streams.cache is None:
         return graph
 
+    in_registers = only_elements(graph)
+
     def longer(iop: IOp) -> IOp:
         if iop.op != "move" or iop.target.pointer.dims or iop.target.pointer.level != "dram":
             return iop
@@ -38,6 +42,8 @@ def long_stores(graph: IGraph) -> IGraph:
             return iop
         lanes = streams.width // bytes_of(iop.target.pointer.dtype)
         if iop.target.rows == 1 or iop.target.cols % lanes == 0:
+            return iop
+        if in_registers and shared_line(iop.target.cols, lanes):
             return iop
         made = reshaped(iop)
         action = action_of(made)

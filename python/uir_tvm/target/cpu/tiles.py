@@ -21,6 +21,7 @@ TILES = TileSpace(
     sets=(1,),
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
     bands=True,
+    line_rounds=4,
     turned_work=5,
     wide_elements=8,
     tall_columns=16,
