@@ -23,6 +23,8 @@ from .element_access import StridedAccess
 from .elements import convert, element, lanes_of, splat
 from .groups import RowNest, reads, write_domain
 
+#: The stride of elements that two vectors hold, with as many between them.
+EVERY_SECOND = 2
 #: Alignment of the memory that we allocate: a cache line, and the widest vector.
 ALIGNMENT = 64
 
@@ -107,6 +109,8 @@ class Buffers:
         row = element(access.pointer.dtype)
         if lanes == 1 or access.col == 0:
             return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
+        if self.strides(access)[1] == EVERY_SECOND and _keeps_still(access.pointer):
+            return row.load(_every_second(buffer, address, lanes))
         return row.load(tirx.BufferLoad(buffer, [self._lanes(access, address, lanes)]))
 
     def _lanes(self, access: StridedAccess, address: Expr, lanes: int) -> Expr:
@@ -120,6 +124,21 @@ class Buffers:
         row = element(access.pointer.dtype)
         stored = convert(row.store(value), row.storage)
         return tirx.BufferStore(self.buffer(access.pointer), stored, [at])
+
+
+def _keeps_still(pointer: IPointer) -> bool:
+    """Whether nobody else writes a pointer's elements while a unit reads those between its own."""
+    return pointer.level == "reg" or pointer.role == "in"
+
+
+def _every_second(buffer: tirx.Buffer, address: Expr, lanes: int) -> Expr:
+    """Every second element from an address on, of two vectors side by side that end with the last one.
+
+    TVM loads elements that are apart one by one.
+    """
+    ramps = (tirx.Ramp(at, index(1), lanes) for at in (address, address + (lanes - 1)))
+    wanted = [k if k < lanes else k + 1 for k in range(0, 2 * lanes, EVERY_SECOND)]
+    return tirx.Shuffle([tirx.BufferLoad(buffer, [ramp]) for ramp in ramps], wanted)
 
 
 def scratch(code: Code, name: str, dtype: str, size: int) -> tirx.Buffer:
