@@ -109,7 +109,7 @@ class Buffers:
         row = element(access.pointer.dtype)
         if lanes == 1 or access.col == 0:
             return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
-        if self.strides(access)[1] == EVERY_SECOND and _keeps_still(access.pointer):
+        if self.strides(access)[1] == EVERY_SECOND and keeps_still(access.pointer):
             return row.load(_every_second(buffer, address, lanes))
         return row.load(tirx.BufferLoad(buffer, [self._lanes(access, address, lanes)]))
 
@@ -126,7 +126,7 @@ class Buffers:
         return tirx.BufferStore(self.buffer(access.pointer), stored, [at])
 
 
-def _keeps_still(pointer: IPointer) -> bool:
+def keeps_still(pointer: IPointer) -> bool:
     """Whether nobody else writes a pointer's elements while a unit reads those between its own."""
     return pointer.level == "reg" or pointer.role == "in"
 
@@ -137,8 +137,13 @@ def _every_second(buffer: tirx.Buffer, address: Expr, lanes: int) -> Expr:
     TVM loads elements that are apart one by one.
     """
     ramps = (tirx.Ramp(at, index(1), lanes) for at in (address, address + (lanes - 1)))
-    wanted = [k if k < lanes else k + 1 for k in range(0, 2 * lanes, EVERY_SECOND)]
-    return tirx.Shuffle([tirx.BufferLoad(buffer, [ramp]) for ramp in ramps], wanted)
+    return second_of_two([tirx.BufferLoad(buffer, [ramp]) for ramp in ramps], lanes)
+
+
+def second_of_two(vectors: Sequence[Expr], lanes: int) -> Expr:
+    """Every second element of two vectors, of which the second begins with the last element of the first."""
+    wanted = [k if k < lanes else k + 1 for k in range(0, EVERY_SECOND * lanes, EVERY_SECOND)]
+    return tirx.Shuffle(list(vectors), wanted)
 
 
 def scratch(code: Code, name: str, dtype: str, size: int) -> tirx.Buffer:

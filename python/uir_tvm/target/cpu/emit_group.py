@@ -22,6 +22,7 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
+from .spans import spanned, takes_spans
 from .values import Origin, is_brief, is_cheap, is_row_value
 from .vector_math import avx512, binding
 
@@ -76,6 +77,8 @@ class GroupEmitter:
         self.staged: dict[StridedAccess, Staged] = {}
         #: whether the columns of a row are no loop
         self.once = False
+        #: whether vectors load under masks what need not exist
+        self.masked = False
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -103,6 +106,10 @@ class GroupEmitter:
 
     def columns(self, code: Code, columns: Range) -> None:
         """All columns of a row that has its operands: vectors where they exist, one by one beside them."""
+        if takes_spans(self):
+            self.masked = True
+            self._vectors(code, columns.begin, columns.end)
+            return
         if columns.clean_begin is not columns.begin:
             self.one_by_one(code, columns.begin, columns.clean_begin, True)
         self._vectors(code, columns.clean_begin, columns.clean_end)
@@ -280,6 +287,8 @@ class GroupEmitter:
     def point(self, code: Code, point: Point, copy: int | None) -> None:
         """Every action of the group at one point; ``copy`` numbers the accumulator of full vectors."""
         made: dict[int, Expr] = {}
+        if self.masked:
+            point = attrs.evolve(point, guarded=True)
         for action in self.group.actions:
             args = [self._operand(code, action, k, point, made) for k in range(len(action.reads))]
             if action.kind == SCATTER:
@@ -342,8 +351,8 @@ class GroupEmitter:
         read = action.reads[number]
         is_index = action.indexed_rows and number == len(action.reads) - 1
         at = Point(point.row, point.col, 1, point.guarded) if is_index else point
-        if point.span is not None and read.guard is not None:
-            return self._spanned(code, action, number, point)
+        if point.guarded and point.lanes > 1 and read.guard is not None:
+            return spanned(self, code, action, number, point)
         if not point.guarded or read.guard is None:
             return self._value(code, action, number, at, made)
         # what is loaded for a value that is computed again may not exist either: all of it in the branch
@@ -353,28 +362,6 @@ class GroupEmitter:
             lambda then: self._value(then, action, number, at, dict(made)),
             outside,
         )
-
-    def _spanned(self, code: Code, action: Action, number: int, point: Point) -> Expr:
-        """A vector of memory, and what stands for lanes that do not exist, or whose elements do not."""
-        read, memory = action.reads[number], self.kernel.memory
-        assert point.span is not None
-        begin, end = point.span
-        outside: Expr = parameter(0, read.access.pointer.dtype, point.lanes)
-        if read.guard is not None:
-            outside = parameter(read.outside, read.access.pointer.dtype, point.lanes)
-            first = self.group.actions[0]
-            r0, r1 = self.nest.bounds(read.guard[:2], first.rows)
-            c0, c1 = self.nest.bounds(read.guard[2:], first.cols)
-            there = tirx.And(point.row >= r0, point.row < r1)
-            begin = tirx.max(begin, tirx.Cast(first_lanes.COUNT, c0 - point.col))
-            end = tirx.min(end, tirx.Cast(first_lanes.COUNT, c1 - point.col))
-            end = tirx.Select(there, end, tirx.const(0, first_lanes.COUNT))
-        address = memory.address(self.kernel.scope, read.access, point.row, point.col)
-        buffer = memory.buffer(read.access.pointer)
-        part = first_lanes.load_span(
-            self.kernel.text, buffer, address, code.bind(begin), code.bind(end), code.bind(outside)
-        )
-        return element(read.access.pointer.dtype).load(code.bind(part))
 
     def _exists(self, guard: Box, point: Point) -> Expr:
         first = self.group.actions[0]
@@ -407,7 +394,7 @@ class GroupEmitter:
             at = tirx.Ramp(block.row * index(point.lanes), index(1), point.lanes)
             return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
         if point.span is not None and access.col == 1:
-            return self._spanned(code, action, number, point)
+            return spanned(self, code, action, number, point)
         address = memory.address(self.kernel.scope, access, point.row, point.col)
         if point.first is not None and access.col == 1 and not self._has_room(action, access):
             buffer = memory.buffer(access.pointer)

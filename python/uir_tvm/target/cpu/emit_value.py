@@ -27,11 +27,11 @@ from .vector_math.ops import let
 
 @attrs.frozen
 class Point:
-    """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane).
+    """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (`spans`).
 
     ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).  ``again``: how many of
     the first lanes were done before, where a row ends with a whole vector.  ``span``: the first lane that
-    exists, and the one behind the last, where that is not known to be all of them; guards count then too.
+    exists, and the one behind the last, where that is not known to be all of them.
     """
 
     row: Expr

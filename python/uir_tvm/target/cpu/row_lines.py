@@ -26,6 +26,7 @@ from .emit_value import Point
 from .first_lanes import COUNT, exist, supported
 from .groups import RowNest
 from .processors import has_avx512
+from .spans import MOST_LANES
 from .stream import to_alignment
 from .values import Origin
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 LEAST = 2
 #: iOps of elements, at any of their columns.
 ELEMENTWISE = frozenset({"move", "broadcast", "unary", "binary", "select", "compare", "cast", "fill"})
-#: Lanes of a vector at most, whose mask is made in a register of 64 bits.
-MOST_LANES = 32
 
 
 def only_elements(graph: IGraph) -> bool:
@@ -121,10 +120,10 @@ class _Lines:
             left = inner.bind_index(tirx.bitwise_and(first + number * step, index(self.lanes - 1)))
             whole = inner.bind_index(tirx.truncdiv(index(self.cols) - left, index(self.lanes)))
             group = self._group(inner, number)
-            span = (tirx.const(0, COUNT), tirx.const(self.lanes, COUNT)) if self.guarded else None
 
             def within(then: Code, col: Expr) -> None:
-                value = group.value(then, self.store, Point(number, col, self.lanes, span=span))
+                point = Point(number, col, self.lanes, self.guarded)
+                value = group.value(then, self.store, point)
                 self._put(then, number, col, value)
 
             inner.loop(left, whole, self.lanes, within, "c")
@@ -142,9 +141,9 @@ class _Lines:
         count = code.bind(tirx.Cast(COUNT, index(self.cols) - end))
         none, all_of = tirx.const(0, COUNT), tirx.const(self.lanes, COUNT)
         here, below = self._group(code, row), self._group(code, row + 1)
-        last = here.value(code, self.store, Point(row, end, self.lanes, span=(none, count)))
+        last = here.value(code, self.store, Point(row, end, self.lanes, True, span=(none, count)))
         before = end - index(self.cols)
-        head = below.value(code, self.store, Point(row + 1, before, self.lanes, span=(count, all_of)))
+        head = below.value(code, self.store, Point(row + 1, before, self.lanes, True, span=(count, all_of)))
         self._put(code, row, end, code.bind(tirx.Select(exist(count, self.lanes), last, head)))
 
     def _group(self, code: Code, row: Expr) -> GroupEmitter:
