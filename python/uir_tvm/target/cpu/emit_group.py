@@ -236,7 +236,11 @@ class GroupEmitter:
         if any(streams.active(action, rows, self.nest.lanes(self.group)) for action in stored):
             return False
         loads = (access for action in self.group.actions for access in self._loaded(action, False))
-        return not {a.pointer.name for a in loads} & {action.write.pointer.name for action in stored}
+        loaded = {access.pointer.name for access in loads}
+        # of a half and less the processor makes no whole vector before they are in the cache
+        if loaded & self.values.in_parts:
+            return False
+        return not loaded & {action.write.pointer.name for action in stored}
 
     def has_masks(self, staged: frozenset[StridedAccess] = frozenset()) -> bool:
         """Whether all that the group loads and stores can be moved under masks, but what lies in blocks."""

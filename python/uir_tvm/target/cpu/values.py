@@ -16,7 +16,7 @@ import attrs
 
 from ...igraph.dtypes import dtype_of
 from ...igraph.nodes import IOp
-from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
+from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
 from .element_access import Domain, Overlap, StridedAccess, relation
 from .groups import RowNest, write_domain
 
@@ -75,14 +75,20 @@ class OperandValues:
         Names of pointers that something reads from memory.
     writers : Counter[str]
         How many actions write a pointer, by its name.
+    in_parts : set[str]
+        Names of pointers whose rows end with vectors of a half and less, as each column may be written once:
+        what a reduction along columns writes, and what is read where it is written.
     """
 
     def __init__(self, nests: Iterable[RowNest]) -> None:
         self.sources: dict[int, list[MadeBy]] = {}
         self.loaded: set[str] = set()
         self.writers: Counter[str] = Counter()
+        self.in_parts: set[str] = set()
         for nest in nests:
             self.writers.update(action.write.pointer.name for action in nest.actions)
+            self.in_parts |= {a.write.pointer.name for a in nest.actions if a.kind == COLLECT}
+            self.in_parts |= {a.write.pointer.name for a in nest.actions if _goes_on(a)}
             places = {id(action): k for k, group in enumerate(nest.groups) for action in group.actions}
             for position, action in enumerate(nest.actions):
                 self.sources[id(action)] = [
@@ -176,6 +182,11 @@ def is_brief(iop: IOp) -> bool:
 def is_dear(actions: Iterable[Action]) -> bool:
     """Whether actions of a group compute what takes longer than the addition of the result."""
     return any(action.kind == MAP and not is_cheap(action.iop) for action in actions)
+
+
+def _goes_on(action: Action) -> bool:
+    """Whether an action reads the pointer that it writes."""
+    return any(read.access.pointer.name == action.write.pointer.name for read in action.reads)
 
 
 def _meets(writer: Action, reader: Action, access: StridedAccess) -> Overlap:
