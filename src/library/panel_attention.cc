@@ -143,11 +143,11 @@ class RowsOfUnit {
 
 bool PanelsPay(const AttentionAttrs& attrs, int64_t rows) {
   return rows >= kLeastRows && attrs.n >= kLeastKeys && attrs.d > 0 && attrs.e > 0 &&
-         attrs.n < std::numeric_limits<int32_t>::max() - kKeysAtOnce && PanelKernelsHere();
+         attrs.n < std::numeric_limits<int32_t>::max() - kKeysAtOnce && PanelKernelsOfEight();
 }
 
 bool RunPanelAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads) {
-  const avx2::Frame frame(attrs, *PanelKernelsHere());
+  const avx2::Frame frame(attrs, *PanelKernelsOfEight());
   return RunParts(units, avx2::kQueries, threads, [&](const AttentionUnit& unit, const Range& rows) {
     return avx2::RowsOfUnit(frame, unit, rows).Go();
   });

@@ -20,24 +20,54 @@ namespace {
 constexpr int kActivations = static_cast<int>(Activation::kHardSwish) + 1;
 
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
-namespace avx2 {
-constexpr int kLanes = 8, kMostRows = 6;  // of 16 registers 12 hold sums
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
+#define UIR_VECTORS 512
+namespace avx512 {
+constexpr int kLanes = 16, kMostRows[2] = {24, 12};  // of 32 registers 24 hold sums
 #include "library/panel_tile.h"
-constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows, kSteps, PackFor, SumsFor, FinishFor};
-}  // namespace avx2
+constexpr PanelKernels kOfBlocks = {"avx512", kLanes, 1, kMostRows[0], kSteps, PackFor, SumsFor, FinishFor};
+}  // namespace avx512
+#undef UIR_VECTORS
 #pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define UIR_VECTORS 256
+namespace avx2 {
+constexpr int kLanes = 8, kMostRows[2] = {6, 6};  // of 16 registers 12 hold sums
+#include "library/panel_tile.h"
+constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows[1], kSteps, PackFor, SumsFor, FinishFor};
+}  // namespace avx2
+#undef UIR_VECTORS
+#pragma GCC pop_options
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
 
 }  // namespace
 #endif
 
-const PanelKernels* PanelKernelsHere() {
+const PanelKernels* PanelKernelsOfEight() {
 #ifdef UIR_PANELS
-  // with AVX512 not measured
-  if (__builtin_cpu_supports("avx512f")) return nullptr;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::kKernels;
 #endif
   return nullptr;
+}
+
+const PanelKernels* PanelKernelsHere() {
+#ifdef UIR_PANELS
+  // with AVX512 weights lie in panels of another width
+  if (__builtin_cpu_supports("avx512f")) return nullptr;
+#endif
+  return PanelKernelsOfEight();
+}
+
+const PanelKernels* BlockKernelsHere() {
+#ifdef UIR_PANELS
+  if (HasAvx512()) return &avx512::kOfBlocks;
+#endif
+  return PanelKernelsOfEight();
 }
 
 }  // namespace uir::library

@@ -53,7 +53,13 @@ struct PanelKernels {
   PanelFinishOf (*finish)(Activation activation);
 };
 
-/*! For this CPU; null where measurements left products of many rows to the library. */
+/*! Of a product of float32; null where measurements left products of many rows to the library. */
 const PanelKernels* PanelKernelsHere();
+
+/*! Of blocks of kBlock columns, which a tile has all of; null without AVX2. */
+const PanelKernels* BlockKernelsHere();
+
+/*! In vectors of eight floats, whatever the CPU has beside them; null without AVX2. */
+const PanelKernels* PanelKernelsOfEight();
 
 }  // namespace uir::library

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of a product of many rows and a constant matrix, some rows by some vectors of columns, in vectors of kLanes
-// floats. No guard: panel_kernels.cc includes this in a namespace and for instructions of its own.
+// floats. No guard: panel_kernels.cc includes this in a namespace and for instructions of its own; UIR_VECTORS has their
+// bits.
 
 #include "library/vector_epilogue.h"
 
@@ -25,12 +26,20 @@ struct TwoRows {
 
 UIR_INLINE void PutFour(float* to, const Four& x) { *reinterpret_cast<UnalignedFour*>(to) = x; }
 
+/*! Four numbers of each of four rows from number `at` on, number by number, `apart` floats from one to the next. */
+UIR_INLINE void TurnFour(const float* from, int64_t row, float* to, int64_t apart) {
+  const TwoRows a(from, from + row), b(from + 2 * row, from + 3 * row);
+  PutFour(to, PairsOf<0, 0>(a.first, b.first));
+  PutFour(to + apart, PairsOf<1, 1>(a.first, b.first));
+  PutFour(to + 2 * apart, PairsOf<0, 0>(a.last, b.last));
+  PutFour(to + 3 * apart, PairsOf<1, 1>(a.last, b.last));
+}
+
 /*! Four numbers of each of kRows rows, number by number. */
 template <int kRows>
 UIR_INLINE void PackFour(const float* from, int64_t row, float* to) {
-  const TwoRows a(from, from + row), b(from + 2 * row, from + 3 * row);
   if constexpr (kRows == 6) {  // two numbers of all rows are three whole vectors
-    const TwoRows c(from + 4 * row, from + 5 * row);
+    const TwoRows a(from, from + row), b(from + 2 * row, from + 3 * row), c(from + 4 * row, from + 5 * row);
     PutFour(to, PairsOf<0, 0>(a.first, b.first));
     PutFour(to + 4, PairsOf<0, 1>(c.first, a.first));
     PutFour(to + 8, PairsOf<1, 1>(b.first, c.first));
@@ -38,12 +47,13 @@ UIR_INLINE void PackFour(const float* from, int64_t row, float* to) {
     PutFour(to + 16, PairsOf<0, 1>(c.last, a.last));
     PutFour(to + 20, PairsOf<1, 1>(b.last, c.last));
   } else {
-    const Four turned[4] = {PairsOf<0, 0>(a.first, b.first), PairsOf<1, 1>(a.first, b.first),
-                            PairsOf<0, 0>(a.last, b.last), PairsOf<1, 1>(a.last, b.last)};
-#pragma GCC unroll 4
-    for (int at = 0; at < 4; ++at) {
-      PutFour(to + at * kRows, turned[at]);
-      for (int r = 4; r < kRows; ++r) to[at * kRows + r] = from[r * row + at];
+    constexpr int kWhole = kRows / 4 * 4;
+#pragma GCC unroll 8
+    for (int r = 0; r < kWhole; r += 4) TurnFour(from + r * row, row, to + r, kRows);
+    if constexpr (kRows - kWhole == 1) {
+      for (int at = 0; at < 4; ++at) to[at * kRows + kWhole] = from[kWhole * row + at];
+    } else if constexpr (kRows > kWhole) {  // some rows again
+      TurnFour(from + (kRows - 4) * row, row, to + kRows - 4, kRows);
     }
   }
 }
@@ -64,11 +74,29 @@ void Pack(const float* from, int64_t row, int64_t depth, float* to) {
  * what the products read waiting. */
 constexpr int kSteps = 4;
 
+//! Sums of a row += a vector of each of kVectors times a number. By hand: GCC exchanges sums and factors where it may, and
+//! then has no register for some of the sums.
+template <int kVectors>
+UIR_INLINE void AddProducts(const Vector (&some)[kVectors], const float* factor, Vector (&sums)[kVectors]) {
+#if UIR_VECTORS == 512
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {  // which reads the number for all lanes
+    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sums[v]) : "v"(some[v]), "m"(*factor));
+  }
+#else
+  const Vector all = _mm256_broadcast_ss(factor);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    __asm__("vfmadd231ps %1, %2, %0" : "+x"(sums[v]) : "x"(some[v]), "x"(all));
+  }
+#endif
+}
+
 /*! Sums of a piece's products, after those of the pieces before it where it is not the first. */
 template <int kVectors, int kRows>
 void Sums(const PanelTile& tile, float* to) {
   Vector sums[kRows][kVectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 32
   for (int r = 0; r < kRows; ++r) {
     if (tile.out) {  // which may begin in the middle of a line
       __builtin_prefetch(tile.out + r * tile.out_row, 1, 3);
@@ -87,15 +115,8 @@ void Sums(const PanelTile& tile, float* to) {
     Vector some[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) some[v] = *reinterpret_cast<const Unaligned*>(weight + v * kLanes);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const Vector factor = _mm256_broadcast_ss(x + at * kRows + r);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        // GCC exchanges sums and factors where it may, and then has no register for some of the sums
-        __asm__("vfmadd231ps %1, %2, %0" : "+x"(sums[r][v]) : "x"(some[v]), "x"(factor));
-      }
-    }
+#pragma GCC unroll 32
+    for (int r = 0; r < kRows; ++r) AddProducts<kVectors>(some, x + at * kRows + r, sums[r]);
     weight += width;
   };
   int64_t k = 0;
@@ -112,7 +133,7 @@ void Sums(const PanelTile& tile, float* to) {
   }
   for (; k < tile.depth; ++k, x += kRows) step(0);
   if (!tile.ends) {
-#pragma GCC unroll 8
+#pragma GCC unroll 32
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Unaligned*>(to + r * tile.width + v * kLanes) = sums[r][v];
@@ -122,7 +143,7 @@ void Sums(const PanelTile& tile, float* to) {
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const Vector bias = tile.bias ? Vector(*reinterpret_cast<const Unaligned*>(tile.bias + v * kLanes)) : Vector{};
-#pragma GCC unroll 8
+#pragma GCC unroll 32
     for (int r = 0; r < kRows; ++r) {
       const int64_t place = r * tile.out_row + v * kLanes;
       Vector x = sums[r][v] * tile.alpha + bias;
@@ -157,7 +178,10 @@ void Finish(const PanelEnd& end, const float* sums, int64_t width, int rows, int
         if (before || after) other = *reinterpret_cast<const Unaligned*>(at.residual + place + r * at.out_row);
         if (before) x += other;
         activate(x);
-        if (after) x += other;
+        if (after) {
+          __asm__("" : "+x"(x));  // no factor of the activation's goes with the sum: other code has them apart
+          x += other;
+        }
         *reinterpret_cast<Unaligned*>(at.out + place + r * at.out_row) = x;
       }
     };
@@ -178,8 +202,8 @@ constexpr std::array<PanelPackOf, sizeof...(kBefore)> PacksOf(std::integer_seque
   return {Pack<kBefore + 1>...};
 }
 template <int kVectors>
-constexpr auto kRowsOf = RowsOf<kVectors>(std::make_integer_sequence<int, kMostRows>());
-constexpr auto kPacks = PacksOf(std::make_integer_sequence<int, kMostRows>());
+constexpr auto kRowsOf = RowsOf<kVectors>(std::make_integer_sequence<int, kMostRows[kVectors - 1]>());
+constexpr auto kPacks = PacksOf(std::make_integer_sequence<int, std::max(kMostRows[0], kMostRows[1])>());
 
 /*! Of so many vectors and rows. */
 inline PanelSumsOf SumsFor(int vectors, int rows) { return vectors == 1 ? kRowsOf<1>[rows - 1] : kRowsOf<2>[rows - 1]; }

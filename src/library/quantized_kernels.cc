@@ -46,6 +46,8 @@ constexpr int kLanes = 16;
 #include "library/quantized_panels.h"
 //
 #include "library/quantized_rows.h"
+//
+#include "library/quantized_unpacked.h"
 constexpr Tile kTiles[] = {OneRowTile(), TileOf<1>(),  TileOf<2>(),  TileOf<3>(),  TileOf<4>(), TileOf<6>(),
                            TileOf<8>(),  TileOf<12>(), TileOf<16>(), TileOf<20>(), TileOf<24>()};
 }  // namespace avx512
@@ -132,6 +134,7 @@ const std::vector<QuantizedKernels>& QuantizedKernels::All() {
         QuantizedKernels made = Made("avx512_vnni", avx512::kTiles, vnni::kBytes, vnni::MakeBytes);
         made.digits.assign(std::begin(vnni::kDigitRows), std::end(vnni::kDigitRows));
         made.make_digits = vnni::MakeDigits;
+        made.unpack = avx512::UnpackBlock;
         if (HasTiles()) {
           found->push_back(made);
           found->back().name = "amx_bf16", found->back().on_tiles = true;
@@ -139,6 +142,7 @@ const std::vector<QuantizedKernels>& QuantizedKernels::All() {
         found->push_back(made);
       }
       found->push_back(Made("avx512", avx512::kTiles, avx2::kBytes, avx2::MakeBytes));
+      found->back().unpack = avx512::UnpackBlock;
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
       QuantizedKernels made = Made("avx2", avx2::kTiles, avx2::kBytes, avx2::MakeBytes);

@@ -73,4 +73,10 @@ constexpr int Place(int at) {
   return kBits == 8 ? at : at % 2 * 4 + at / 2;
 }
 
+/*! Which code of a word is of its k number `k`. */
+template <int kBits>
+constexpr int CodeOf(int k) {
+  return kBits == 8 ? k : k % 4 * 2 + k / 4;
+}
+
 }  // namespace uir::library

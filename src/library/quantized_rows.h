@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of x times blocks of a weight of few bits, whose values are made in registers: see quantized_panels.h.
 
-/*! Values of a word's codes from number kAt on, times rows of x. */
+//! Values of a word's codes from number kAt of its k on, times rows of x: in the order of k, as unpacked panels have them
+//! (unpacked_panels.h), so that a row is the same by both.
 template <int kRows, int kBits, int kAt>
 UIR_INLINE void Multiply(const Bits (&words)[kVectors], const Vector (&scale)[kVectors],
                          const Vector (&shift)[kVectors], const float* x, Vector (&sums)[kRows][kVectors]) {
   if constexpr (kAt < 32 / kBits) {
     Vector values[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      Codes<kBits, kAt>(words[v], values[v]);
+      Codes<kBits, CodeOf<kBits>(kAt)>(words[v], values[v]);
       values[v] = values[v] * scale[v] + shift[v];
     }
-    const float* here = x + Place<kBits>(kAt) * kRows;
+    const float* here = x + kAt * kRows;
 #pragma GCC unroll 32
     for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 4

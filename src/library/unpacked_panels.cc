@@ -18,7 +18,7 @@ enum Slot { kRows, kSums, kUnpacked };
 
 bool RunUnpackedPanels(const QuantizedKernels& kernels, const Panels& panels, const PlainRows& x, const Operands& at,
                        int64_t rows, int tasks) {
-  const PanelKernels* tiles = PanelKernelsHere();
+  const PanelKernels* tiles = BlockKernelsHere();
   const int64_t k = panels.attrs.k;
   if (!tiles || at.out_column != 1 || k == 0) return false;
   const PanelRows product(panels.attrs.epilogue, rows, k, *tiles);

@@ -73,11 +73,9 @@ UIR_INLINE void Store(const Epilogue& epilogue, int64_t columns, const Operands&
     const int64_t column = first + v * kLanes, count = columns - column;
     if (count <= 0) return;
     const int64_t place = row * at.out_row + column * at.out_column;
-    Vector x = sums[v] * static_cast<float>(epilogue.alpha), other = {};
-    if (at.bias) {
-      Get(other, at.bias + column, count);
-      x += other;
-    }
+    Vector other = {};
+    if (at.bias) Get(other, at.bias + column, count);
+    Vector x = sums[v] * static_cast<float>(epilogue.alpha) + other;
     if (at.residual) {
       if (at.out_column == 1) {
         Get(other, at.residual + place, count);
