@@ -92,15 +92,15 @@ const BlocksByType& Best() {
   return any::kBlocks;
 }
 
-/*! The keys that a row of a mask opens, from the first to behind the last. */
-template <typename Number>
-std::pair<int64_t, int64_t> OpenKeys(const Number* mask, Number closed, int64_t keys) {
+/*! The keys that a row of a mask opens, from the first to behind the last; `closed`, as all numbers, by its bits. */
+template <typename Bits>
+std::pair<int64_t, int64_t> OpenKeys(const Bits* mask, Bits closed, int64_t keys) {
   int64_t end = keys, begin = 0;
   while (end > 0) {  // in pieces, which the compiler makes vectors of
     const int64_t piece = std::min<int64_t>(end, 64);
-    bool open = false;
-    for (int64_t j = end - piece; j < end; ++j) open |= mask[j] != closed;
-    if (open) break;
+    Bits differing = 0;
+    for (int64_t j = end - piece; j < end; ++j) differing |= mask[j] ^ closed;
+    if (differing != 0) break;
     end -= piece;
   }
   while (end > 0 && mask[end - 1] == closed) --end;
@@ -110,7 +110,7 @@ std::pair<int64_t, int64_t> OpenKeys(const Number* mask, Number closed, int64_t 
 
 std::pair<int64_t, int64_t> OpenKeys(DType type, const char* mask, int64_t keys) {
   if (type == DType::kF32) {
-    return OpenKeys(reinterpret_cast<const float*>(mask), -std::numeric_limits<float>::infinity(), keys);
+    return OpenKeys(reinterpret_cast<const uint32_t*>(mask), uint32_t{0xff800000}, keys);  // -inf
   }
   const uint16_t closed = type == DType::kF16 ? 0xfc00 : 0xff80;  // -inf
   return OpenKeys(reinterpret_cast<const uint16_t*>(mask), closed, keys);

@@ -4,7 +4,8 @@
 #include <tvm/ffi/error.h>
 
 #include <cstdlib>
-#include <new>
+
+#include "base/large_pages.h"
 
 namespace uir::library {
 
@@ -12,9 +13,7 @@ void AlignedBuffer::Free::operator()(char* p) const { std::free(p); }
 
 AlignedBuffer::AlignedBuffer(size_t bytes) {
   if (bytes == 0) return;
-  void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!p) throw std::bad_alloc();
-  data_.reset(static_cast<char*>(p));
+  data_.reset(static_cast<char*>(AlignedBlock(64, (bytes + 63) / 64 * 64)));
 }
 
 char* ThreadScratch(int slot, size_t bytes) {

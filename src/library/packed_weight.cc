@@ -10,6 +10,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "base/large_pages.h"
 #include "base/rounding.h"
 
 namespace uir::library {
@@ -292,8 +293,7 @@ class LiveWeights {
 
 struct AlignedAllocator {
   void AllocData(DLTensor* tensor) {
-    tensor->data = std::aligned_alloc(kAlignment, RoundUp(tensor->shape[0], kAlignment));
-    if (!tensor->data) throw std::bad_alloc();
+    tensor->data = AlignedBlock(kAlignment, RoundUp(tensor->shape[0], kAlignment));
   }
   void FreeData(DLTensor* tensor) { std::free(tensor->data); }
 };

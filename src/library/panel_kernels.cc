@@ -20,7 +20,7 @@ namespace {
 constexpr int kActivations = static_cast<int>(Activation::kHardSwish) + 1;
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw")
 #define UIR_VECTORS 512
 namespace avx512 {
 constexpr int kLanes = 16, kMostRows[2] = {24, 12};  // of 32 registers 24 hold sums

@@ -58,10 +58,27 @@ UIR_INLINE void PackFour(const float* from, int64_t row, float* to) {
   }
 }
 
+//! What is laid out next, and where it goes, come closer: a line of each row was written by another core, or read there
+//! at the call before.
+template <int kRows>
+UIR_INLINE void FetchPacked(const float* from, int64_t row, float* to) {
+  constexpr int kNumbers = kLine / sizeof(float);
+  for (int r = 0; r < kRows; ++r) {
+    __builtin_prefetch(from + r * row + 2 * kNumbers, 0, 3);
+    __builtin_prefetch(to + (kRows + r) * kNumbers, 1, 3);
+  }
+}
+
 /*! kRows rows of `depth` numbers, `row` floats apart, side by side: [depth, kRows]. */
 template <int kRows>
 void Pack(const float* from, int64_t row, int64_t depth, float* to) {
   int64_t k = 0;
+  if constexpr (kRows >= 8) {
+    for (; k + 16 <= depth; k += 16, to += 16 * kRows) {
+      FetchPacked<kRows>(from + k, row, to);
+      for (int at = 0; at < 16; at += 4) PackFour<kRows>(from + k + at, row, to + at * kRows);
+    }
+  }
   if constexpr (kRows >= 4) {
     for (; k + 4 <= depth; k += 4, to += 4 * kRows) PackFour<kRows>(from + k, row, to);
   }

@@ -26,6 +26,7 @@ UIR_INLINE void UnpackGroups(const Panels& panels, const char* group, int64_t gr
 template <DType kType>
 UIR_INLINE void UnpackNumbers(const char* from, int64_t length, float* to) {
   for (int64_t at = 0; at < length * kBlock; at += kLanes) {
+    if (at % 32 == 0) __builtin_prefetch(from + at * 2 + kAheadBytes);  // one for each 64 bytes
     Vector some = {};
     Numbers<kType>(from + at * 2, some);
     *reinterpret_cast<Unaligned*>(to + at) = some;

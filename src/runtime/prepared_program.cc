@@ -6,7 +6,6 @@
 
 #include <exception>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "runtime/host_tensors.h"
@@ -28,6 +27,11 @@ ffi::Tensor View(const ffi::Shape& shape, DLDataType dtype) {
 
 DLTensor* Mutable(const ffi::Tensor& tensor) { return const_cast<DLTensor*>(tensor.GetDLTensorPtr()); }
 
+MemoryRange RangeOf(const ffi::Tensor& tensor) {
+  const DLTensor* data = tensor.GetDLTensorPtr();
+  return {static_cast<char*>(data->data) + data->byte_offset, ffi::GetDataSize(*data)};
+}
+
 void* Address(const DLTensor* tensor) { return static_cast<char*>(tensor->data) + tensor->byte_offset; }
 
 /*! The function `NAME.prepared` is given all operands, tensors without their data where that changes, and returns what
@@ -46,8 +50,7 @@ char* GrowingMemory::AtLeast(int64_t bytes) {
   if (bytes > bytes_ || !data_) {
     data_.reset();
     bytes_ = (bytes + kDataAlignment) / kDataAlignment * kDataAlignment;
-    data_.reset(static_cast<char*>(std::aligned_alloc(kDataAlignment, bytes_)));
-    if (!data_) throw std::bad_alloc();
+    data_.reset(static_cast<char*>(AlignedBlock(kDataAlignment, bytes_)));
   }
   return data_.get();
 }
@@ -73,6 +76,11 @@ PreparedProgram::PreparedProgram(StraightProgram program, std::vector<TensorType
 
 void PreparedProgram::Prepare(StraightProgram program) {
   held_ = std::move(program.held);
+  std::vector<MemoryRange> constants;
+  for (const ffi::Any& each : held_) {
+    if (const auto tensor = each.try_cast<ffi::Tensor>()) constants.push_back(RangeOf(*tensor));
+  }
+  shared_->read_often.Add(constants);
   for (const ProgramTensor& each : program.tensors) {
     tensors_.push_back(View(each.shape, each.dtype));
     DLTensor* view = Mutable(tensors_.back());
@@ -141,6 +149,9 @@ void PreparedProgram::Bind(const BoundState& state) {
   for (size_t i = 0; same && i < state_.size(); ++i) same = state_[i] == state.tensors[i].data_ptr();
   if (same) return;
   state_.clear();
+  std::vector<MemoryRange> pieces;
+  for (const ffi::Tensor& each : state.tensors) pieces.push_back(RangeOf(each));
+  shared_->read_often.Add(pieces);
   for (const ffi::Tensor& each : state.tensors) {
     Mutable(as_given_[inputs_ + state_.size()])->data = each.data_ptr();
     state_.push_back(each.data_ptr());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "runtime/positions.h"
 #include "runtime/straight_program.h"
 #include "runtime/turns.h"
@@ -35,6 +36,7 @@ class GrowingMemory {
 struct CallsInTurn {
   Turns turns;
   GrowingMemory scratch;
+  ReadOften read_often;
 };
 
 /*! \brief Tensors of a state: the same at every call. */

@@ -2,16 +2,16 @@
 #include "runtime/result_memory.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 #include <vector>
+
+#include "base/large_pages.h"
 
 namespace uir::runtime {
 
@@ -22,22 +22,6 @@ namespace {
 constexpr size_t kResultAlignment = 64, kPage = 4096;
 /*! Bytes that are kept; a block that would exceed them drops all others, whose sizes may never be asked for again. */
 constexpr size_t kMostKept = size_t{256} << 20;
-
-/*! Blocks of so many bytes ask for large pages: fewer are looked up where all of a result is written, once. */
-constexpr size_t kLargePages = size_t{4} << 20;
-
-void* NewBlock(size_t bytes) {
-  void* block = std::aligned_alloc(kResultAlignment, bytes);
-  if (!block) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-  if (bytes >= kLargePages) {
-    const size_t begin = reinterpret_cast<size_t>(block), first = (begin + kPage - 1) / kPage * kPage;
-    // advice: what the system makes of it changes no result
-    madvise(reinterpret_cast<void*>(first), (begin + bytes - first) / kPage * kPage, MADV_HUGEPAGE);
-  }
-#endif
-  return block;
-}
 
 /*! Blocks by size; results are given back from any thread. */
 class Blocks {
@@ -53,7 +37,7 @@ class Blocks {
         return block;
       }
     }
-    return NewBlock(bytes);
+    return AlignedBlock(kResultAlignment, bytes);
   }
 
   void Give(void* block, size_t bytes) {
