@@ -61,6 +61,17 @@ def test_rounded_once(vectors: str, dtype: str, rounding: float, m: int, k: int,
     assert (cpu.describe(attributes, dtype)["plan"] == "halves") == reads_as_stored(dtype)
 
 
+@pytest.mark.parametrize("m", [5, 24, 25, 130])
+def test_a_row_is_the_same_whatever_rows_are_beside_it(vectors: str, m: int) -> None:
+    """Whether the weight is widened in registers or written out for all rows."""
+    rng = np.random.default_rng(m)
+    x, w = halves(rng, m, 200), halves(rng, 200, 70)
+    got = run(MatmulAttrs.contiguous((m, 200), (200, 70), packed=True), x, w, (m, 70))
+    alone = run(MatmulAttrs.contiguous((5, 200), (200, 70), packed=True), x[-5:].copy(), w, (5, 70))
+    if not vectors.startswith("amx"):
+        np.testing.assert_array_equal(got[-5:], alone)
+
+
 def test_where_operands_lie(vectors: str) -> None:
     """Rows of a batch between other numbers, a turned weight, a turned result."""
     rng = np.random.default_rng(5)

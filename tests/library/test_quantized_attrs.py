@@ -186,14 +186,24 @@ def test_blocks_of_rows_by_groups_of_unpacked_panels(
     assert (np.abs(run(attributes, x, parts, other) - want) < limit).all()
 
 
-@pytest.mark.parametrize("rows", [6, 128, 230])
-def test_a_row_is_the_same_whatever_rows_are_beside_it(rows: int, threads: int) -> None:
+@pytest.mark.parametrize("vectors", [name for name in VECTORS if not name.startswith("amx")])
+@pytest.mark.parametrize("packing", [Q4_1, Packing(8, 32, 128, "float16")], ids=str)
+@pytest.mark.parametrize("rows", [6, 23, 24, 25, 128, 230])
+def test_a_row_is_the_same_whatever_rows_are_beside_it(
+    vectors: str, packing: Packing, rows: int, threads: int
+) -> None:
     """Sums are in one order, so that a prompt in chunks gives what it gives at once."""
-    parts = weight(Q4_1, 100, 608)
-    x = np.random.default_rng(5).standard_normal((rows, 608)).astype(np.float32)
-    got = run(product(rows, 100, 608, Q4_1), x, parts)
-    alone = run(product(6, 100, 608, Q4_1), np.ascontiguousarray(x[-6:]), parts)
-    np.testing.assert_array_equal(got[-6:], alone)
+    choose(vectors)
+    parts = weight(packing, 100, 608)
+    rng = np.random.default_rng(5)
+    x, other = (rng.standard_normal((rows, size)).astype(np.float32) for size in (608, 100))
+    bias = rng.standard_normal(100).astype(np.float32)
+    how = {"alpha": 0.3, "bias": True, "activation": "silu", "residual": "after_activation"}
+    for epilogue, rest in (({}, []), (how, [bias, other])):
+        got = run(product(rows, 100, 608, packing, **epilogue), x, parts, *rest)
+        last = [*rest[:1], *(np.ascontiguousarray(each[-6:]) for each in rest[1:])]
+        alone = run(product(6, 100, 608, packing, **epilogue), np.ascontiguousarray(x[-6:]), parts, *last)
+        np.testing.assert_array_equal(got[-6:], alone)
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
