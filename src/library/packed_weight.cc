@@ -292,9 +292,7 @@ class LiveWeights {
 };
 
 struct AlignedAllocator {
-  void AllocData(DLTensor* tensor) {
-    tensor->data = AlignedBlock(kAlignment, RoundUp(tensor->shape[0], kAlignment));
-  }
+  void AllocData(DLTensor* tensor) { tensor->data = AlignedBlock(kAlignment, RoundUp(tensor->shape[0], kAlignment)); }
   void FreeData(DLTensor* tensor) { std::free(tensor->data); }
 };
 

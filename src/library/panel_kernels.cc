@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_PANELS 1
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -40,6 +41,13 @@ constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows[1], kSteps, Pack
 #undef UIR_VECTORS
 #pragma GCC pop_options
 
+/*! What a CPU of AMD's says of its units: whether they have 256 bits, and not 512. */
+bool HalvesWideVectors() {
+  constexpr unsigned kUnits = 0x8000001a, k256 = 1u << 2, k512 = 1u << 3;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(kUnits, &a, &b, &c, &d) != 0 && (a & (k256 | k512)) == k256;
+}
+
 bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
@@ -50,7 +58,8 @@ bool HasAvx512() {
 
 const PanelKernels* PanelKernelsOfEight() {
 #ifdef UIR_PANELS
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::kKernels;
+  static const bool fastest = !__builtin_cpu_supports("avx512f") || HalvesWideVectors();
+  if (fastest && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::kKernels;
 #endif
   return nullptr;
 }

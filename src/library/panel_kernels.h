@@ -59,7 +59,8 @@ const PanelKernels* PanelKernelsHere();
 /*! Of blocks of kBlock columns, which a tile has all of; null without AVX2. */
 const PanelKernels* BlockKernelsHere();
 
-/*! In vectors of eight floats, whatever the CPU has beside them; null without AVX2. */
+//! In vectors of eight floats, where no wider ones are faster: without AVX512, or where the CPU computes its vectors by
+//! halves. Null elsewhere, and without AVX2.
 const PanelKernels* PanelKernelsOfEight();
 
 }  // namespace uir::library

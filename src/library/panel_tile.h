@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of a product of many rows and a constant matrix, some rows by some vectors of columns, in vectors of kLanes
-// floats. No guard: panel_kernels.cc includes this in a namespace and for instructions of its own; UIR_VECTORS has their
-// bits.
+// floats. No guard: panel_kernels.cc includes this in a namespace and for instructions of its own; UIR_VECTORS has
+// their bits.
 
 #include "library/vector_epilogue.h"
 
@@ -91,8 +91,8 @@ void Pack(const float* from, int64_t row, int64_t depth, float* to) {
  * what the products read waiting. */
 constexpr int kSteps = 4;
 
-//! Sums of a row += a vector of each of kVectors times a number. By hand: GCC exchanges sums and factors where it may, and
-//! then has no register for some of the sums.
+//! Sums of a row += a vector of each of kVectors times a number. By hand: GCC exchanges sums and factors where it may,
+//! and then has no register for some of the sums.
 template <int kVectors>
 UIR_INLINE void AddProducts(const Vector (&some)[kVectors], const float* factor, Vector (&sums)[kVectors]) {
 #if UIR_VECTORS == 512

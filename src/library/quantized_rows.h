@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of x times blocks of a weight of few bits, whose values are made in registers: see quantized_panels.h.
 
-//! Values of a word's codes from number kAt of its k on, times rows of x: in the order of k, as unpacked panels have them
-//! (unpacked_panels.h), so that a row is the same by both.
+//! Values of a word's codes from number kAt of its k on, times rows of x: in the order of k, as unpacked panels have
+//! them (unpacked_panels.h), so that a row is the same by both.
 template <int kRows, int kBits, int kAt>
 UIR_INLINE void Multiply(const Bits (&words)[kVectors], const Vector (&scale)[kVectors],
                          const Vector (&shift)[kVectors], const float* x, Vector (&sums)[kRows][kVectors]) {
