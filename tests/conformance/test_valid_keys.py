@@ -25,10 +25,10 @@ class Kept(nn.Module):
     keys: Tensor
     values: Tensor
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = ROOM) -> None:
         super().__init__()
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.full((1, KEPT_HEADS, ROOM + 1, SIZE), float("nan")))
+            self.register_buffer(name, torch.full((1, KEPT_HEADS, room + 1, SIZE), float("nan")))
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, places: Tensor, valid: Tensor) -> Tensor:
         count, rows = valid.shape[0], q.shape[2]
@@ -47,12 +47,12 @@ def call(place: int, rows: int, seed: int) -> tuple[Tensor, ...]:
     return (*parts, torch.arange(place, place + rows), torch.ones(place + rows, dtype=torch.bool))
 
 
-def compiled(target: str, attention: str) -> Any:
-    rows, count = Dim("rows", min=1, max=MOST), Dim("count", min=1, max=ROOM)
+def compiled(target: str, attention: str, room: int = ROOM, variants: str = "named") -> Any:
+    rows, count = Dim("rows", min=1, max=MOST), Dim("count", min=1, max=room)
     shapes = ({2: rows}, {2: rows}, {2: rows}, {0: rows}, {0: count})
-    program = torch.export.export(Kept(), call(4, 5, 0), dynamic_shapes=shapes)
+    program = torch.export.export(Kept(room), call(4, 5, 0), dynamic_shapes=shapes)
     options = uir_tvm.CompileOptions(
-        attention=attention, device="auto" if target == "uir-cpu" else "model", variants="named"
+        attention=attention, device="auto" if target == "uir-cpu" else "model", variants=variants
     )
     return uir_tvm.compile(program, target=target, options=options)
 
@@ -74,6 +74,17 @@ def test_keys_behind_are_not_read(target: str, attention: str) -> None:
     report = executable.report()
     assert report["imported_by_shape"] == ""
     assert not any(program["kernels_by_sizes"] for program in report["programs"])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_units_that_have_no_keys(target: str) -> None:
+    """One query of many keys is shared among units; of the first few keys some units have none."""
+    executable, wanted = compiled(target, "kernel", 1024, "auto"), Kept(1024)
+    for step, (place, rows) in enumerate([(0, 8), (8, 1), (9, 8), (17, 8), (25, 8), (33, 1)]):
+        given = call(place, rows, step)
+        torch.testing.assert_close(
+            torch.as_tensor(np.asarray(executable(*given))), wanted(*given), rtol=2e-5, atol=2e-5
+        )
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -46,7 +46,7 @@ int64_t Emitter::StepOfEnd(const ffi::Optional<Affine>& begin, const ffi::Option
   return step > 1 && step <= INT32_MAX && step % static_cast<uint64_t>(length) == 0 ? static_cast<int64_t>(step) : 0;
 }
 
-Emitter::Condition Emitter::WhenThere(const IOp& iop) {
+Emitter::Condition Emitter::WhenThere(const IOp& iop, bool reads_numbers) {
   std::vector<std::string> texts;
   std::vector<Affine> ends;
   // units of a group meet, and a sync is for all
@@ -65,6 +65,13 @@ Emitter::Condition Emitter::WhenThere(const IOp& iop) {
     look(target->col_begin, target->col_end, target->cols);
   }
   given_ = ends;
+  if (reads_numbers && texts.empty() && !iop->targets.empty()) {
+    // a whole tile is computed whatever it holds, but a number that nothing wrote is not to be read
+    const ISlice& target = iop->targets[0];
+    if (!target->col_begin && target->col_end && scope_.Of(target->col_end.value()).low <= 0) {
+      texts.push_back(scope_.Text(target->col_end.value(), Precedence::kSum) + " > 0");
+    }
+  }
   return Condition(this, Join(texts, " && "));
 }
 

@@ -128,8 +128,9 @@ class Emitter : public tiles::Emitter {
   //! \brief The condition that an iOp has anything to do, where sides of its target are there as a whole or not at all.
   //!
   //! Of 64 columns, `4096*(pid / 4) - 8192*block + 4096` are all or none.  While it lives, tiles have no bounds that
-  //! follow from it.
-  Condition WhenThere(const IOp& iop);
+  //! follow from it.  So it is with an iOp that `reads_numbers`, of which memory may have none, where its target may be
+  //! empty.
+  Condition WhenThere(const IOp& iop, bool reads_numbers = false);
   /*! \brief A meeting of the cluster. */
   void MeetCluster();
 

@@ -79,7 +79,9 @@ class Walker {
       e_.Begin(iop, position_++);
       if (&iop == &chain.back()) {
         e_.Cover(first);
-        auto there = e_.WhenThere(iop);
+        const bool reads_numbers =
+            std::any_of(chain.begin(), chain.end(), [](const IOp& each) { return each->op == "broadcast"; });
+        auto there = e_.WhenThere(iop, reads_numbers);
         EmitChain(e_, chain);
       }
       e_.End();
