@@ -12,7 +12,10 @@ import tvm
 import uir_tvm
 from tvm import relax
 from uir_tvm import shared_constants
-from uir_tvm.shared_constants import LIVE, PACKED, LiveConstants, SharedConstants, _digest
+from uir_tvm.shared_constants import LIVE, PACKED, PIECE, SAMPLED, LiveConstants, SharedConstants, _digest
+
+#: Bytes of a constant of which a digest leaves some out.
+LARGE = 4 * SAMPLED
 
 
 def constant(first: bytes, fill: int) -> tvm.ir.GenericConst:
@@ -99,3 +102,38 @@ def test_a_held_weight_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not asked and read(first) == read(second)
     other = np.zeros(8192, np.uint8)
     assert LIVE.digest_of(other) is None
+
+
+def test_large_constants_that_differ_where_no_digest_looks() -> None:
+    """They stay two: where digests are equal all bytes are compared; the same contents become one."""
+    place = int(np.flatnonzero(np.diff(np.linspace(0, LARGE - PIECE, SAMPLED // PIECE)) > PIECE)[0])
+    array = np.zeros(LARGE, np.uint8)
+    array[: len(PACKED)] = np.frombuffer(PACKED, np.uint8)
+    changed = array.copy()
+    changed[int(np.linspace(0, LARGE - PIECE, SAMPLED // PIECE)[place]) + PIECE] = 1
+    digests = [_digest(each, "uint8", each.shape) for each in (array, changed)]
+    assert digests[0] == digests[1]
+    constants = [relax.const(each.copy()) for each in (array, changed, changed, array)]
+    shared = SharedConstants()
+    kept = [shared.one_of(each) for each in constants]
+    assert kept[0].same_as(kept[3]) and kept[1].same_as(kept[2]) and not kept[0].same_as(kept[1])
+    assert [np.array(each.value.numpy()).sum() for each in kept[:2]] == [array.sum(), changed.sum()]
+
+
+def test_live_constants_of_one_digest_stay_two() -> None:
+    """Each reader has its own, and when it is gone the other's is there."""
+    array = np.zeros(LARGE, np.uint8)
+    array[: len(PACKED)] = np.frombuffer(PACKED, np.uint8)
+    changed = array.copy()
+    changed[int(np.linspace(0, LARGE - PIECE, SAMPLED // PIECE)[0]) + PIECE] = 1
+    live, readers = LiveConstants(), []
+    for each in (array, changed):
+        shared = SharedConstants()
+        shared.one_of(relax.const(each))
+        readers.append(Reader())
+        live.hold(readers[-1], shared)
+    assert len(live) == 2
+    del readers[0]
+    assert len(live) == 1
+    readers.clear()
+    assert len(live) == 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from tvm.script import tirx as T
 from uir_tvm.extract.roles import in_part, roles_of
+from uir_tvm.igraph import bounded_isl as isl
 
 from tests.primfuncs.table import STRUCTURES
 
@@ -86,3 +87,38 @@ def test_an_extern_call() -> None:
             T.evaluate(T.call_extern("int32", "update", A.data))
 
     assert roles_of(called) == ["inout"]
+
+
+def test_isl_is_asked_for_places_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when they are written, and nothing of a loop of one iteration: it takes a tenth of the time."""
+    asked: list[str] = []
+    read = isl.read_set
+
+    def watched(text: str) -> object:
+        asked.append(text)
+        return read(text)
+
+    @T.prim_func(s_tir=True)
+    def rows(B: T.Buffer((5, 7), "float32")):
+        for unit, i, one, j in T.grid(1, 35, 1, 1):
+            with T.sblock("row"):
+                B[i // 7 + unit, i % 7 + one + j] = T.float32(1)
+
+    monkeypatch.setattr(isl, "read_set", watched)
+    monkeypatch.setattr(isl, "read_map", lambda text: pytest.fail(text))
+    assert in_part(rows) == set()
+    written = [text for text in asked if "exists" in text]
+    assert len(written) == 1 and written[0].count("v") == written[0].count("v0")
+
+
+def test_places_not_found_in_time_are_asked_for_with_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = isl.read_set
+
+    def spent(text: str) -> object:
+        if "exists" in text:
+            raise isl.Exhausted(text)
+        return read(text)
+
+    monkeypatch.setattr(isl, "read_set", spent)
+    func = next(STRUCTURES["permuted_6d"].instances()).function()
+    assert roles_of(func) == ROLES["permuted_6d"].split()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -12,9 +13,12 @@ from tvm import relax
 from tvm.relax import op
 from uir_tvm.errors import FrontendError
 from uir_tvm.frontend import normalize
+from uir_tvm.frontend.normalize import rewritten
 from uir_tvm.frontend.relax_view import is_constant
+from uir_tvm.frontend.rules import Rewriter
 
 from tests.frontend.stock import assert_close, operators, run
+from tests.models.imported import imported
 
 RANDOM = np.random.default_rng(11)
 Body = Callable[[relax.BlockBuilder, list[relax.Var]], tvm.ir.Expr]
@@ -433,3 +437,37 @@ def test_clip_of_integers_drops_bounds_beyond_their_dtype() -> None:
             builder.emit_func_output(result)
         text = normalize(builder.get()).script()
         assert "clip" not in text and ("minimum" in text) != ("maximum" in text)
+
+
+@pytest.mark.parametrize("name", ["minilm", "vit", "llama"])
+def test_what_is_normalised_stays_as_it_is(name: str) -> None:
+    """The kernel graph takes such a module as it is."""
+    mod = imported(name)
+    assert normalize(mod)["main"].script() == mod["main"].script()
+
+
+def test_rules_go_on_until_none_applies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that makes room for another one: passes come again, and at most once."""
+    passes: list[int] = []
+
+    def halved(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+        return rewriter.emit(relax.op.negative(call.args[0]))
+
+    def counted(mod: tvm.IRModule, rules: object) -> tvm.IRModule:
+        passes.append(len(rules))
+        return rewritten(mod, rules)
+
+    module = sys.modules[normalize.__module__]
+    monkeypatch.setattr(module, "rewritten", counted)
+    monkeypatch.setattr(module, "PASSES", ({}, {"tanh": (halved,)}))
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4,), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(builder.emit(relax.op.tanh(x)))
+        builder.emit_func_output(out)
+    made = normalize(builder.get())
+    assert "negative" in made["main"].script() and passes == [0, 1, 1]
+    passes.clear()
+    normalize(made)
+    assert passes == [0, 1]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 
 import pytest
+import uir_tvm
 from tvm import relax
 from uir_tvm.kernel_graph import SharedConstants, build, dedup, sharing
 from uir_tvm.target import registry
@@ -129,3 +130,16 @@ def test_equal_weights_are_one_constant() -> None:
     weight = constant(64, 64).value.numpy()
     wanted = ((x @ weight) * weight) @ weight + weight
     assert_close(run_graph(graph, [x]), [wanted], 1e-5)
+
+
+def test_a_normalised_module_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes from a front end is in that form already: compiling a model brings it there once."""
+    torch = pytest.importorskip("torch")
+    from tests.models.imported import imported
+
+    given = imported("minilm")
+    stage = importlib.import_module("uir_tvm.kernel_graph.build")
+    monkeypatch.setattr(stage, "normalize", lambda mod: pytest.fail("normalised again"))
+    assert build(given, "uir-cpu", normalized=True).kernels
+    program = torch.export.export(torch.nn.Softmax(-1), (torch.randn(3, 5),))
+    uir_tvm.compile(program, name="once")
