@@ -9,6 +9,9 @@ never_above  exponentials of at most zero
 begin_contract  contractions that make zeros, or scale their sums, themselves
 tall_tiles  neighbours that are one tile
 tile_of_lines  transposed tiles that go to memory by whole lines
+wide_elements  rows of a few bytes that are moved as one element
+row_lines   rows that share lines of a large result
+spans       vectors of which some lanes exist
 runs        rows that follow each other in memory: what the processor does by itself
 row_loops   passes over rows, each over all of them
 """
