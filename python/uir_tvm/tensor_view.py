@@ -60,7 +60,7 @@ def lent(array: np.ndarray) -> tvm_ffi.Tensor:
         return tvm.runtime.tensor(array)
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     memory.of = array  # type: ignore[attr-defined]  # as long as the tensor is there
-    return tvm_ffi.from_dlpack(np.frombuffer(memory, array.dtype).reshape(array.shape))
+    return tvm_ffi.from_dlpack(np.frombuffer(memoryview(memory), array.dtype).reshape(array.shape))
 
 
 def bytes_of(tensor: tvm.runtime.Tensor) -> np.ndarray:
