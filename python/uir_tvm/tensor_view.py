@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -60,7 +61,8 @@ def lent(array: np.ndarray) -> tvm_ffi.Tensor:
         return tvm.runtime.tensor(array)
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     memory.of = array  # type: ignore[attr-defined]  # as long as the tensor is there
-    return tvm_ffi.from_dlpack(np.frombuffer(memoryview(memory), array.dtype).reshape(array.shape))
+    shared: Any = np.frombuffer(memoryview(memory), array.dtype)
+    return tvm_ffi.from_dlpack(shared.reshape(array.shape))
 
 
 def bytes_of(tensor: tvm.runtime.Tensor) -> np.ndarray:
