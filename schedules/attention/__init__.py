@@ -67,7 +67,7 @@ class AttentionSpace:
         Keys at least of a unit that shares those of a batch with others; 0: none do.
     widened : bool
         See `FlashTile`.
-    float_places, held : bool
+    held : bool
         See `FlashTile`.
     even : EvenTiles, optional
         Tiles that divide all there is, which are taken where there are such.
@@ -91,7 +91,6 @@ class AttentionSpace:
     spread: bool = False
     part_keys: int = 0
     widened: bool = False
-    float_places: bool = False
     held: bool = False
     even: EvenTiles | None = None
     speed: AttentionSpeed | None = None
@@ -99,6 +98,8 @@ class AttentionSpace:
 
 #: Kind of hardware -> its tiles (`uir_tvm.target.record`).
 ATTENTION_SPACES: Mapping[str, AttentionSpace] = Facts("attention_space")
+#: Kind of hardware -> whether its vectors compare floats alone.
+FLOAT_PLACES: Mapping[str, bool] = Facts("float_places")
 
 
 def space_of_attention(hw: HardwareModel) -> AttentionSpace:
@@ -169,6 +170,7 @@ def decide_tile(parts: HasExtents, hw: HardwareModel, own: FlashTile, decisions:
 def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
     """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
     space = space_of_attention(hw)
+    float_places = FLOAT_PLACES.get(str(hw.kind), False)
     room = _room(hw)
     rows = min(space.rows, parts.usual.rows)
     keys = min(space.key_bytes // 4, parts.usual.keys)
@@ -207,7 +209,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
             found.groups,
             parts=found.parts,
             even=True,
-            float_places=space.float_places,
+            float_places=float_places,
             leaves_out=space.leaves_out,
             ended=space.ended,
             bounded=space.bounded,
@@ -231,7 +233,7 @@ def tile_of(parts: HasExtents, hw: HardwareModel) -> FlashTile:
         spread=space.spread,
         widened=space.widened,
         parts=shares,
-        float_places=space.float_places,
+        float_places=float_places,
         held=space.held and turned,
     )
 

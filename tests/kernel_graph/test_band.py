@@ -137,6 +137,16 @@ def test_bounds_may_be_sizes() -> None:
     assert Band(first=-3).opens_rows(12, 12)
 
 
+def test_places_that_floats_hold() -> None:
+    """What any of the sizes may be, and where they have no end."""
+    space, n, m = symbols()
+    assert Band(last=m - n).is_exact(n, m) and Band(-5, 5).is_exact(12, 1 << 20)
+    assert not Band(last=0).is_exact(12, 1 << 24) and not Band(last=1 << 24).is_exact(12, 12)
+    endless = SizeSpace(symbols_for({"k": (1, None)}, {"k": "k"})).symbol("k")
+    assert not Band(last=0).is_exact(12, endless)
+    assert not space.conditions
+
+
 class Masked(nn.Module):
     """The last rows of scores, which see the columns before them; their softmax is no attention's."""
 

@@ -10,6 +10,7 @@ left out.  It may be a constant, or be computed of positions:
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ import numpy as np
 from tvm import te, tirx
 
 from ..frontend.relax_view import integer
+from ..library.integer_matmul_attrs import EXACT
 from ..sizes.open_arithmetic import is_open, structure
-from ..sizes.open_size import AnySize, expression
+from ..sizes.open_size import AnySize, OpenSize, expression
 from .closed_rows import through
 from .program import Op, View
 
@@ -53,17 +55,35 @@ class Band:
             return True
         return not is_open((rows, keys, self.first)) and bool(rows - 1 + self.first < keys)
 
-    def tensor(self, scores: Any) -> Any:
-        """The step as a tensor expression."""
+    def is_exact(self, rows: AnySize, keys: AnySize) -> bool:
+        """Whether all places and bounds are whole numbers of fp32."""
+        bounds = [bound for bound in (self.first, self.last) if bound is not None]
+        ends = [_ends(size) for size in (rows, keys, *bounds)]
+        far = [max(-low, high) for low, high in ends if low is not None and high is not None]
+        return len(far) == len(ends) and sum(far) < EXACT
+
+    def tensor(self, scores: Any, in_floats: bool = False) -> Any:
+        """The step as a tensor expression, with places compared in fp32 if asked for (`is_exact`)."""
+
+        def sides(key: Any, row: Any, bound: AnySize) -> tuple[Any, Any]:
+            """A key, and the last or the first that is open, to be compared."""
+            end = row + expression(bound)
+            if not in_floats:
+                return key, end
+            return key.astype("float32") - end.astype("float32"), tirx.const(0, "float32")
 
         def body(*at: Any) -> Any:
             row, key = at[-2], at[-1]
-            open_here = [] if self.last is None else [key <= row + expression(self.last)]
-            open_here += [] if self.first is None else [key >= row + expression(self.first)]
+            open_here = [] if self.last is None else [operator.le(*sides(key, row, self.last))]
+            open_here += [] if self.first is None else [operator.ge(*sides(key, row, self.first))]
             lowest = tirx.const(float("-inf"), scores.dtype)
             return tirx.Select(tirx.all(*open_here), scores(*at), lowest)
 
         return te.compute(scores.shape, body, "band")
+
+
+def _ends(size: AnySize) -> tuple[int | None, int | None]:
+    return size.space.bounds(size) if isinstance(size, OpenSize) else (size, size)
 
 
 def band_of(name: str, operands: Sequence[View | None]) -> Band | None:

@@ -16,7 +16,7 @@ from ..frontend.relax_view import axes_of, is_constant
 from ..frontend.rules.rewriter import recall
 from ..target_facts import Facts
 from .attention import ATTENTION, Attention
-from .band import BAND
+from .band import BAND, Band
 from .empty_stores import without_empty_stores
 from .extrema import MAXIMUM, MINIMUM, legalize_average_pool, legalize_max_pool
 from .offsets import without_offsets
@@ -30,6 +30,8 @@ from .update_rows import UPDATE, legalize_update
 
 #: Kind of hardware -> whether its tanh is made of exponentials: there a sigmoid takes fewer instructions.
 BY_POWERS: Mapping[str, bool] = Facts("tanh_by_powers")
+#: The same -> whether its vectors compare floats alone.
+FLOAT_PLACES: Mapping[str, bool] = Facts("float_places")
 _KEYS: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("keys", default=frozenset())
 
 
@@ -43,8 +45,9 @@ def lowering_for(keys: Iterable[str]) -> Iterator[None]:
         _KEYS.reset(token)
 
 
-def _by_powers() -> bool:
-    return any(BY_POWERS.get(key, False) for key in _KEYS.get())
+def _holds(fact: Mapping[str, bool]) -> bool:
+    """Whether a fact holds for the target that operators are lowered for."""
+    return any(fact.get(key, False) for key in _KEYS.get())
 
 
 def _axes(call: tvm.ir.Call) -> tuple[int, ...]:
@@ -168,7 +171,7 @@ def _gelu_tanh(value: Any, wide: str) -> Any:
     """0.5 x (1 + tanh(u)), or the same as x * sigmoid(2 u) for targets of `BY_POWERS`."""
     first, third = (tirx.const(factor * math.sqrt(2 / math.pi), wide) for factor in (1.0, 0.044715))
     u = value * (value * value * third + first)
-    if _by_powers():
+    if _holds(BY_POWERS):
         return value * tirx.sigmoid(u + u)
     return value * (tirx.tanh(u) * 0.5 + 0.5)
 
@@ -181,7 +184,7 @@ def _legalize_gelu(
     def legalize_call(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
         dtype = str(call.ty.dtype)
         wide = sum_dtype(dtype)
-        if wide == dtype and not (by_powers and _by_powers()):
+        if wide == dtype and not (by_powers and _holds(BY_POWERS)):
             return call.op.get_attr("FLegalize")(builder, call)
 
         def compute(x: te.Tensor) -> te.Tensor:
@@ -308,7 +311,9 @@ def _safe_softmax(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Exp
 
 
 def _band(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
-    return builder.emit_te(op.attrs["band"].tensor, operands[0], primfunc_name_hint="band")
+    band: Band = op.attrs["band"]
+    in_floats = _holds(FLOAT_PLACES) and band.is_exact(*op.shape[-2:])
+    return builder.emit_te(lambda x: band.tensor(x, in_floats), operands[0], primfunc_name_hint="band")
 
 
 def _attention(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:

@@ -87,6 +87,8 @@ class TargetRecord:
         Variables of the environment that it reads -> what they mean.
     tanh_by_powers : bool
         Whether its tanh is made of exponentials: then a sigmoid takes fewer instructions.
+    float_places : bool
+        Whether its vectors compare floats alone: places are compared as such where these are exact.
     """
 
     name: str
@@ -114,6 +116,7 @@ class TargetRecord:
     toolkit: Toolkit | None = None
     variables: Mapping[str, str] = attrs.field(factory=dict)
     tanh_by_powers: bool = False
+    float_places: bool = False
 
     def fact(self, name: str) -> Any:
         """A field; one that names a module is what is found there."""

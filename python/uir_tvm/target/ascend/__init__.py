@@ -39,5 +39,6 @@ TARGET = register_target(
             "(ASCEND_TOOLKIT_HOME likewise)"
         },
         tanh_by_powers=True,
+        float_places=True,
     )
 )

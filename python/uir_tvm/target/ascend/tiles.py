@@ -42,7 +42,6 @@ ATTENTION = AttentionSpace(
     whole_tiles=False,
     reg_share=0.35,
     part_keys=128,
-    float_places=True,
     leaves_out=True,
     ended=True,
     bounded=True,

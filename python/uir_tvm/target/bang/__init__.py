@@ -38,5 +38,6 @@ TARGET = register_target(
         toolkit=CNCC,
         variables={"NEUWARE_HOME": "the Cambricon toolkit to take cncc from, before PATH"},
         tanh_by_powers=True,
+        float_places=True,
     )
 )

@@ -60,7 +60,6 @@ ATTENTION = AttentionSpace(
     part_keys=128,
     turned_above=32,
     held=True,
-    float_places=True,
     leaves_out=True,
     ended=True,
     bounded=True,
