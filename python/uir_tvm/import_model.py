@@ -90,7 +90,11 @@ def import_model(
     if pairs:
         mod = frontend.named_state(mod, pairs, results_of(model))
     # TVM's importers lower some operators themselves
-    return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
+    if not kernel_graph.calls_kernels(mod):
+        return mod
+    mod = kernel_graph.legalize_rest(mod)
+    # kernels of nothing are not called any more
+    return mod if kernel_graph.calls_kernels(mod) else frontend.normalize(mod)
 
 
 def exported(model: Any, door: Door) -> tuple[Any, Door]:
