@@ -113,15 +113,15 @@ def test_borders_of_an_attention_have_its_reason() -> None:
 
 def test_operators_that_tvm_cannot_merge_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group that falls apart again has reasons between its own operators too."""
-    build = importlib.import_module("uir_tvm.kernel_graph.build")  # the package has a function of this name
-    real = build.interface
+    assembly = importlib.import_module("uir_tvm.kernel_graph.assembly")
+    real = assembly.interface
 
     def failing(group, needed):
         if len(group.ops) > 1:
             raise RuntimeError("no such merge")
         return real(group, needed)
 
-    monkeypatch.setattr(build, "interface", failing)
+    monkeypatch.setattr(assembly, "interface", failing)
     mod = module({"x": ((4, 8), F32)}, lambda emit, x: emit(op.nn.relu(emit(op.exp(x)))))
     graph = json.loads(kernel_graph.build(mod).to_json())
     assert len(graph["nodes"]) == 2 and pairs(graph) == {(0, 1)}

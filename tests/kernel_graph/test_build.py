@@ -66,7 +66,7 @@ def test_a_group_that_cannot_be_merged_becomes_single_kernels(monkeypatch: pytes
 @pytest.mark.parametrize("operators", [1, 3])
 def test_a_fault_of_ours_is_not_told_as_one_of_tvm(monkeypatch: pytest.MonkeyPatch, operators: int) -> None:
     """It leaves by its own class; where faults fall back, a group is split, and the graph says why."""
-    stage = importlib.import_module("uir_tvm.kernel_graph.build")
+    stage = importlib.import_module("uir_tvm.kernel_graph.assembly")
     whole = stage.interface
 
     def broken(group, needed):

@@ -151,17 +151,19 @@ def drop_empty(program: ExportedProgram) -> None:
 
 def is_empty(node: Any) -> bool:
     """Whether a node is a tensor without elements."""
-    return isinstance(node, fx.Node) and _has_no_elements(node.meta.get("val"))
+    return isinstance(node, fx.Node) and has_no_elements(node.meta.get("val"))
 
 
-def _has_no_elements(value: Any) -> bool:
+def has_no_elements(value: Any) -> bool:
+    """Whether a value is a tensor with a size of 0."""
     return isinstance(value, torch.Tensor) and any(
         isinstance(size, int) and size == 0 for size in value.shape
     )
 
 
-def _is_open(value: torch.Tensor) -> bool:
-    return not all(isinstance(size, int) for size in value.shape)
+def leaves_open(value: torch.Tensor) -> bool:
+    """Whether a size of a tensor is open."""
+    return any(isinstance(size, torch.SymInt) for size in value.shape)
 
 
 def empty_operators(program: ExportedProgram) -> list[Any]:
@@ -172,7 +174,7 @@ def empty_operators(program: ExportedProgram) -> list[Any]:
             continue
         value = node.meta.get("val")
         results = value if isinstance(value, list | tuple) else [value]
-        none = bool(results) and all(map(_has_no_elements, results))
+        none = bool(results) and all(map(has_no_elements, results))
         every[node.target] = none and every.get(node.target, True)
     return [target for target, none in every.items() if none]
 
@@ -238,7 +240,7 @@ def constant_values(program: ExportedProgram, but: frozenset[fx.Node] = frozense
         if spec.kind in CONSTANT_KINDS
     }
     for node in program.graph.nodes:
-        if is_empty(node) and node not in values and not _is_open(node.meta["val"]):
+        if is_empty(node) and node not in values and not leaves_open(node.meta["val"]):
             known = node.meta["val"]
             values[node] = torch.empty(tuple(known.shape), dtype=known.dtype)
             continue

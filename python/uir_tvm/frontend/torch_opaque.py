@@ -16,6 +16,7 @@ from ..errors import FrontendError
 from ..opaque_call import FOUND, FUNCTION, NUMBER, dumps
 from ..sizes.open_size import expression, expressions
 from ..sizes.size_space import open_sizes
+from .torch_graph import has_no_elements, leaves_open
 
 #: Floats of the parts of a complex number.
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -57,23 +58,15 @@ def obstacle(node: fx.Node) -> str:
             return "has results that are no tensors"
         if value.dtype not in DTYPES:
             return f"has a result of {value.dtype}"
-        if open_sizes() is None and _is_open(value):
+        if open_sizes() is None and leaves_open(value):
             return "has a result whose shape depends on data"
-        if open_sizes() is None and _is_empty(value):
+        if open_sizes() is None and has_no_elements(value):
             return "has a result without elements"
     for source in node.all_input_nodes:
         value = source.meta.get("val")
-        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES or _is_empty(value):
+        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES or has_no_elements(value):
             return "reads what is no tensor, or has no elements"
     return ""
-
-
-def _is_open(value: torch.Tensor) -> bool:
-    return any(isinstance(size, torch.SymInt) for size in value.shape)
-
-
-def _is_empty(value: torch.Tensor) -> bool:
-    return any(isinstance(size, int) and size == 0 for size in value.shape)
 
 
 def is_complex(node: fx.Node) -> bool:
@@ -106,7 +99,7 @@ def opaque(reason: str, node: fx.Node, importer: Any) -> Any:
     value, results = node.meta["val"], _results(node)
     number = isinstance(value, torch.SymInt)
     rows = [([str(value.node.expr)], "int8")] if number else [_row(each) for each in results]
-    returned = number or any(_is_open(each) or _is_empty(each) for each in results)
+    returned = number or any(leaves_open(each) or has_no_elements(each) for each in results)
     text = dumps(
         NUMBER if number else full_name(operator),
         args,

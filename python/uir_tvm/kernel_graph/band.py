@@ -20,8 +20,8 @@ from tvm import te, tirx
 
 from ..frontend.relax_view import integer
 from ..library.integer_matmul_attrs import EXACT
-from ..sizes.open_arithmetic import is_open, structure
-from ..sizes.open_size import AnySize, OpenSize, expression
+from ..sizes.open_arithmetic import ends_of, is_open, structure
+from ..sizes.open_size import AnySize, expression
 from .closed_rows import through
 from .program import Op, View
 
@@ -58,7 +58,7 @@ class Band:
     def is_exact(self, rows: AnySize, keys: AnySize) -> bool:
         """Whether all places and bounds are whole numbers of fp32."""
         bounds = [bound for bound in (self.first, self.last) if bound is not None]
-        ends = [_ends(size) for size in (rows, keys, *bounds)]
+        ends = [ends_of(size) for size in (rows, keys, *bounds)]
         far = [max(-low, high) for low, high in ends if low is not None and high is not None]
         return len(far) == len(ends) and sum(far) < EXACT
 
@@ -80,10 +80,6 @@ class Band:
             return tirx.Select(tirx.all(*open_here), scores(*at), lowest)
 
         return te.compute(scores.shape, body, "band")
-
-
-def _ends(size: AnySize) -> tuple[int | None, int | None]:
-    return size.space.bounds(size) if isinstance(size, OpenSize) else (size, size)
 
 
 def band_of(name: str, operands: Sequence[View | None]) -> Band | None:

@@ -134,6 +134,11 @@ def representative(size: AnySize) -> int:
     return size.space.value(size, size.space.representatives) if isinstance(size, OpenSize) else size
 
 
+def ends_of(size: AnySize) -> tuple[int | None, int | None]:
+    """The least and the greatest number that a size may be; None where none is known."""
+    return size.space.bounds(size) if isinstance(size, OpenSize) else (size, size)
+
+
 def quotient(a: AnySize, b: AnySize) -> AnySize:
     """The quotient of whole numbers, without what is behind the point.
 

@@ -14,8 +14,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ...sizes.open_arithmetic import same
-from ...sizes.open_size import AnySize, OpenSize
+from ...sizes.open_arithmetic import ends_of, same
+from ...sizes.open_size import AnySize
 from ..relax_view import array_of, dtype_of, integers, is_constant, op_name, permutation_of, shape_of, size_of
 from .rewriter import Rewriter
 
@@ -44,7 +44,7 @@ class Linear:
             if not isinstance(step, int):
                 return None, None
             low, high = low + min(step, 0) * (size - 1), high + max(step, 0) * (size - 1)
-        return _end(low, 0), _end(high, 1)
+        return ends_of(low)[0], ends_of(high)[1]
 
 
 def linear(expr: tvm.ir.Expr, rewriter: Rewriter, left: int = MOST_OPERATORS) -> Linear | None:
@@ -134,7 +134,7 @@ def _sliced(call: tvm.ir.Call, rewriter: Rewriter, left: int) -> Linear | None:
         return None
     constant, steps = inner.constant, list(inner.steps)
     for axis, first, stride in zip(axes, begin, strides, strict=True):
-        low = first.space.bounds(first)[0] if isinstance(first, OpenSize) else first
+        low, _ = ends_of(first)
         if low is None or low < 0 or not isinstance(stride, int) or stride < 1:
             return None
         constant, steps[axis] = constant + steps[axis] * first, steps[axis] * stride
@@ -212,8 +212,3 @@ _OPERATORS = {
 
 def _is_zero(step: AnySize) -> bool:
     return isinstance(step, int) and step == 0
-
-
-def _end(size: AnySize, side: int) -> int | None:
-    """The least (the greatest) number that a size may be."""
-    return size.space.bounds(size)[side] if isinstance(size, OpenSize) else size
