@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
+from transformers.utils import logging
 
 from .registry import Built, Scale, perturb
 
@@ -80,9 +82,24 @@ def tokenize(sentences: Sequence[str], length: int = FULL_LENGTH) -> tuple[torch
     return batch["input_ids"], batch["attention_mask"]
 
 
+@contextlib.contextmanager
+def _errors_alone() -> Iterator[None]:
+    """transformers tells neither how far a file is read nor which of its weights nobody asked for."""
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def load() -> SentenceEncoder:
     """The real encoder, offline, in eval mode."""
-    bert = BertModel.from_pretrained(str(model_dir()), add_pooling_layer=False, local_files_only=True)
+    with _errors_alone():
+        bert = BertModel.from_pretrained(str(model_dir()), add_pooling_layer=False, local_files_only=True)
     return SentenceEncoder(bert).eval().requires_grad_(False)
 
 
