@@ -26,6 +26,19 @@ class Fields {
     if (!object) Fail("the attributes", "must be a JSON object");
     object_ = *object;
   }
+  Fields(const char* op, json::Object object) : op_(op), object_(std::move(object)) {}
+
+  std::vector<json::Object> Objects(const char* name) const {
+    auto list = Get(name).as<json::Array>();
+    if (!list) Fail(name, "must be a list of JSON objects");
+    std::vector<json::Object> out;
+    for (const json::Value& value : *list) {
+      auto object = value.as<json::Object>();
+      if (!object) Fail(name, "must be a list of JSON objects");
+      out.push_back(*object);
+    }
+    return out;
+  }
 
   int64_t Int(const char* name) const { return ToInt(Get(name), name); }
 
@@ -112,8 +125,10 @@ class Fields {
       execution.way = Way::kDirect;
     } else if (windows && plan == "winograd") {
       execution.way = Way::kWinograd;
+    } else if (windows && plan == "tiles") {
+      execution.way = Way::kTiles;
     } else {
-      const std::string ways = windows ? "\"plain\", \"direct\" or \"winograd\"" : "\"plain\"";
+      const std::string ways = windows ? "\"plain\", \"direct\", \"winograd\" or \"tiles\"" : "\"plain\"";
       Fail("plan", "must be " + ways + ", or be left out");
     }
     return execution;
@@ -221,8 +236,8 @@ int64_t MatmulAttrs::batch_count() const {
   return count;
 }
 
-Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
-  Fields fields("conv2d", text);
+namespace {
+Conv2dAttrs ReadConv2d(const Fields& fields) {
   Conv2dAttrs out;
   std::vector<int64_t> input = fields.Ints("input", 4), weight = fields.Ints("weight", 4);
   // Beyond this, sums with the padding would need more than 64 bits.
@@ -263,6 +278,46 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   out.execution = fields.ParseExecution(true);
   out.input_layout = fields.LayoutIfAny("input_layout");
   out.output_layout = fields.LayoutIfAny("output_layout");
+  return out;
+}
+
+/*! Why convolutions are no chain; empty where they are one. What has a window for each channel is not packed. */
+std::string NoChain(const std::vector<Conv2dAttrs>& parts) {
+  if (parts.size() < 2 || parts.size() > 3) return "are " + std::to_string(parts.size()) + "\n  need:   two or three";
+  size_t by_channel = 0;
+  for (size_t number = 0; number < parts.size(); ++number) {
+    const Conv2dAttrs& part = parts[number];
+    const bool is_last = number + 1 == parts.size();
+    const std::string name = "have a number " + std::to_string(number) + " that ";
+    if (part.input_layout != ImageLayout::kChannelsLast || part.output_layout != ImageLayout::kChannelsLast)
+      return name + "has the channels first\n  need:   NHWC of both sides";
+    if (part.epilogue.alpha != 1.0 || (part.epilogue.residual != Residual::kNone && !is_last))
+      return name + "has a factor or, before the last, a residual";
+    const Conv2dAttrs& next = parts[is_last ? number : number + 1];
+    if (!is_last && std::tie(part.n, part.o, part.oh, part.ow) != std::tie(next.n, next.c, next.h, next.w))
+      return name + "writes other images than the next one reads";
+    const bool of_pixels = part.groups == 1 && part.kh * part.kw * part.stride[0] * part.stride[1] == 1 &&
+                           part.oh == part.h && part.ow == part.w;
+    if (part.packed && !of_pixels) return name + "has a packed weight, and windows or groups";
+    if (!part.packed && (part.groups != part.c || part.o != part.c))
+      return name + "has neither a packed weight nor a window for each channel";
+    by_channel += !part.packed;
+  }
+  if (by_channel != 1) return "have " + std::to_string(by_channel) + " with a window for each channel\n  need:   one";
+  if (parts.size() == 3 && parts[1].packed) return "begin or end with a window for each channel\n  need:   it between";
+  return "";
+}
+}  // namespace
+
+Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) { return ReadConv2d(Fields("conv2d", text)); }
+
+Conv2dChainAttrs Conv2dChainAttrs::Parse(const std::string& text) {
+  constexpr const char* kOp = "conv2d_chain";
+  const Fields fields(kOp, text);
+  Conv2dChainAttrs out;
+  for (const json::Object& part : fields.Objects("parts")) out.parts.push_back(ReadConv2d(Fields(kOp, part)));
+  if (const std::string why = NoChain(out.parts); !why.empty()) fields.Fail("parts", why);
+  while (out.windows().packed) ++out.by_channel;
   return out;
 }
 

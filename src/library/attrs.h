@@ -22,6 +22,7 @@ enum class Way {
   kPlain,     // in plain C++ although there is a library
   kDirect,    // a convolution by sums of products of what it is given
   kWinograd,  // a convolution by Winograd's way wherever there is one
+  kTiles,     // a convolution by tiles of our own wherever there are any
 };
 
 /*! How an operator is to run, where measurements or the caller have settled that. */
@@ -100,6 +101,22 @@ struct Conv2dAttrs {
   bool empty() const { return n == 0; }
   bool channels_last() const {
     return input_layout == ImageLayout::kChannelsLast || output_layout == ImageLayout::kChannelsLast;
+  }
+};
+
+//! Convolutions of which each reads what the one before writes, with the channels last: one with a window for each
+//! channel, which has one of single pixels before it, behind it, or both.
+struct Conv2dChainAttrs {
+  std::vector<Conv2dAttrs> parts;
+  int by_channel = 0;  // which of them has a window for each channel
+
+  static Conv2dChainAttrs Parse(const std::string& text);
+  bool empty() const { return parts.front().empty(); }
+  const Conv2dAttrs& windows() const { return parts[by_channel]; }
+  /*! null: there is none */
+  const Conv2dAttrs* before() const { return by_channel > 0 ? parts.data() : nullptr; }
+  const Conv2dAttrs* behind() const {
+    return by_channel + 1 < static_cast<int>(parts.size()) ? &parts.back() : nullptr;
   }
 };
 

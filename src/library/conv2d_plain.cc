@@ -96,6 +96,9 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 }
 
 std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
+  if (attrs.execution.way == Way::kTiles) {
+    if (auto plan = MakeAnyTiledConv2d(attrs, types, threads)) return plan;
+  }
   if (attrs.execution.way != Way::kPlain) {
     if (auto plan = MakeWinogradConv2d(attrs, types, threads)) return plan;
     if (auto plan = MakeTiledConv2d(attrs, types, threads)) return plan;

@@ -63,7 +63,8 @@ UIR_INLINE void SomeSums(const Tile& tile, float* to) {
       }
       const int64_t at = p * tile.row + (kFirst + v) * kLanes;
       if (tile.residual) sum += *reinterpret_cast<const Unaligned*>(tile.residual + at);
-      sum = sum < low ? low : sum > high ? high : sum;  // keeps NaN
+      sum = sum < low ? low : sum;  // keep NaN
+      sum = sum > high ? high : sum;
       *reinterpret_cast<Unaligned*>(tile.out + at) = sum;
     }
   }
@@ -84,7 +85,8 @@ void Sums(const Tile& tile, float* to) {
 
 /*! Keeps NaN. */
 UIR_INLINE void Bound(Vector& x, float low, float high) {
-  x = x < low ? Vector{} + low : x > high ? Vector{} + high : x;
+  x = x < low ? Vector{} + low : x;
+  x = x > high ? Vector{} + high : x;
 }
 
 template <Activation kActivation>
@@ -123,8 +125,8 @@ template <Activation kActivation>
 void Finish(const Tile& tile, const float* sums, int vectors, int pixels) {
   for (int p = 0; p < pixels; ++p, sums += vectors * kLanes) {
     for (int64_t at = 0; at < tile.channels; at += kLanes) {
-      FinishVector<kActivation>(*tile.epilogue, *reinterpret_cast<const Unaligned*>(sums + at), tile.residual, tile.out,
-                                p * tile.row + at, tile.channels - at);
+      FinishVector<kActivation>(*tile.epilogue, Vector(*reinterpret_cast<const Unaligned*>(sums + at)), tile.residual,
+                                tile.out, p * tile.row + at, tile.channels - at);
     }
   }
 }

@@ -43,6 +43,8 @@ constexpr int kLanes = 16, kPanel = kPanel16;
 constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 #define UIR_ESTIMATE(x) __builtin_ia32_rcp14ps512_mask(x, Vector{}, static_cast<uint16_t>(-1))
 #include "library/conv2d_tile.h"
+// behind it
+#include "library/conv2d_chain_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
 #include "library/transpose_tile.h"
@@ -56,6 +58,8 @@ constexpr int kLanes = 8, kPanel = 16;
 constexpr int kMostPixels[kMostVectors] = {8, 6, 4, 0};  // of 16 registers 12 hold sums
 constexpr int kMostBeside[kMostBesidePixels] = {4, 2, 2, 3};
 #include "library/conv2d_tile.h"
+// behind it
+#include "library/conv2d_chain_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
 #include "library/transpose_tile.h"
@@ -65,6 +69,8 @@ namespace pairs {  // of avx2's vectors, for tests of what avx512 has
 constexpr int kLanes = 16, kPanel = kPanel16;
 constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 #include "library/conv2d_tile.h"
+// behind it
+#include "library/conv2d_chain_tile.h"
 #include "library/conv2d_winograd_tile.h"
 #include "library/tile_ends.h"
 #include "library/transpose_tile.h"
@@ -74,7 +80,7 @@ constexpr const int *kMostPixels = kMostPixels16, *kMostBeside = kMostBeside16;
 /*! The code of a namespace. */
 #define UIR_CODE(name)                                                                                     \
   name::SumsFor, name::BesideFor, name::FinishFor, name::SpreadPatch, name::PatchSumsFor, name::GatherFor, \
-      name::Transpose
+      name::Transpose, name::RowOfPixelsFor, name::WindowsFor
 
 /*! The best first. */
 const std::vector<TileKernels>& Tables() {

@@ -46,6 +46,28 @@ struct Patch {
   const Epilogue* epilogue = nullptr;
 };
 
+/*! Pixels side by side by a panel of a weight, as `Tile` has it; their results lie side by side too. */
+struct PixelRow {
+  const float* x = nullptr;
+  int64_t depth = 0, pixels = 0;
+  const float *weight = nullptr, *bias = nullptr;  // null: none
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  float* out = nullptr;
+};
+
+/*! Some channels of a row of a result that has a window for each channel, in whole vectors. */
+struct WindowRow {
+  const float* const* x = nullptr;  // where the first window begins, by lines of a window; zeros beside an image
+  int64_t lines = 0, columns = 0;   // of a window
+  int64_t column = 0, pixel = 0;    // floats from column to column of a window, and from window to window
+  int64_t channels = 0;             // these are side by side in images
+  int64_t tap = 0;                  // floats from tap to tap of the weight, and from pixel to pixel of the result
+  const float *weight = nullptr, *bias = nullptr;  // null: none
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  float* out = nullptr;
+  int64_t pixels = 0;
+};
+
 /*! Bytes of a cache line. */
 constexpr int64_t kLine = 64;
 
@@ -53,6 +75,9 @@ constexpr int64_t kLine = 64;
 typedef void (*SumsOf)(const Tile& tile, float* to);
 /*! Residual and activation of the sums of so many vectors and pixels, and their places in the result. */
 typedef void (*FinishOf)(const Tile& tile, const float* sums, int vectors, int pixels);
+
+typedef void (*PixelRowOf)(const PixelRow& row);
+typedef void (*WindowsOf)(const WindowRow& row);
 
 /*! The channels of 4x4 pixels, row by row, as 16 numbers each; number p lies `position` floats behind the one before.
  */
@@ -108,6 +133,8 @@ struct TileKernels {
   PatchSumsOf (*patch_sums)(int vectors, int patches);
   GatherOf (*gather)(Activation activation);  // null: not one of ours
   TransposeOf transpose;
+  PixelRowOf (*pixels)(int vectors);
+  WindowsOf (*windows)(int64_t columns, int64_t step);  // of any number of them; step 0: they lie apart
 };
 
 //! A weight [o, i, kh, kw] in panels of as many output channels as tiles take, which lie side by side for each channel

@@ -10,6 +10,7 @@
 
 #include "base/rounding.h"
 #include "library/conv2d.h"
+#include "library/conv2d_panel.h"
 #include "library/conv2d_tile_kernels.h"
 #include "library/parallel.h"
 
@@ -96,20 +97,11 @@ class TiledConv2d final : public Conv2dPlan {
   }
 
   Tile TileOf(const Conv2dData& data, const Panel& panel) const {
-    Tile tile;
+    Tile tile = PanelTile(attrs_.epilogue, panel, data.w, reinterpret_cast<const float*>(data.bias));
     tile.x = reinterpret_cast<const float*>(data.x);
     tile.zeros = zeros_.data();
     tile.taps = taps_.data(), tile.tap_count = Taps();
-    tile.weight = reinterpret_cast<const float*>(data.w + panel.offset);
-    tile.bias = attrs_.epilogue.bias ? reinterpret_cast<const float*>(data.bias) + panel.begin : nullptr;
-    tile.depth = attrs_.i, tile.row = attrs_.o, tile.channels = panel.size;
-    const Epilogue& epilogue = attrs_.epilogue;
-    tile.epilogue = &epilogue;
-    const bool clips = epilogue.activation == Activation::kClip, starts = epilogue.activation == Activation::kRelu;
-    tile.bounded = (clips || starts || epilogue.activation == Activation::kNone) &&
-                   epilogue.residual != Residual::kAfterActivation;
-    if (clips) tile.low = epilogue.parameters[0], tile.high = epilogue.parameters[1];
-    if (starts) tile.low = 0.0f;
+    tile.depth = attrs_.i, tile.row = attrs_.o;
     return tile;
   }
 
@@ -180,23 +172,9 @@ class TiledConv2d final : public Conv2dPlan {
   }
 
   void RunPanel(const Conv2dData& data, const Band& band, const Panel& panel, const Panel* next) const {
-    const int vectors = static_cast<int>(CeilDiv<int64_t>(panel.size, kernels_.lanes));
-    const int tiles = static_cast<int>(CeilDiv<int64_t>(band.pixels.size, kernels_.most_pixels[vectors - 1]));
-    alignas(64) float sums[kMostSums];
-    Tile tile = TileOf(data, panel);
-    const int64_t share = next && kernels_.fetches ? CeilDiv<int64_t>(next->layout.bytes, kLine * tiles * Taps()) : 0;
-    tile.fetches = std::min(share, attrs_.i);
-    const bool finishes = !tile.bounded || tile.channels % kernels_.lanes;
-    const int64_t least = band.pixels.size / tiles, more = band.pixels.size % tiles;
-    int64_t begin = 0;
-    for (int number = 0; number < tiles; ++number) {
-      const int count = static_cast<int>(least + (number < more));
-      if (next) tile.ahead = data.w + next->offset + number * tile.fetches * Taps() * kLine;
-      Place(data, band, panel, begin, &tile);
-      kernels_.sums(vectors, count)(tile, sums);
-      if (finishes) finish_(tile, sums, vectors, count);
-      begin += count;
-    }
+    const char* ahead = next && kernels_.fetches ? data.w + next->offset : nullptr;
+    RunTiles(kernels_, finish_, TileOf(data, panel), band.pixels.size, ahead, next ? next->layout.bytes : 0,
+             [&](int64_t begin, Tile* tile) { Place(data, band, panel, begin, tile); });
   }
 
   Conv2dAttrs attrs_;

@@ -28,6 +28,7 @@ from .kept_state import spec_of, written_of
 from .kernel_maker import SPECIALIZED, KernelMaker
 from .library_attention import attention_call
 from .library_call import kind_of_call, library_call
+from .library_chain import chain_call
 from .library_sort import library_sort
 from .merge import Kernel, interface, signature
 from .nodes import (
@@ -46,6 +47,7 @@ from .op_kinds import (
     INTEGER_MATMUL,
     INTEGER_PRODUCT,
     LIBRARY_ATTENTION,
+    LIBRARY_CHAIN,
     LIBRARY_SORT,
     OPAQUE,
     RECURRENCE,
@@ -66,6 +68,7 @@ LIBRARY_CALLS: dict[str, Callable[..., Any]] = {
     RECURRENCE: recurrence_call,
     LIBRARY_SORT: library_sort,
     LIBRARY_ATTENTION: attention_call,
+    LIBRARY_CHAIN: chain_call,
 }
 
 

@@ -30,6 +30,7 @@ from .kept_zeros import keep_zeros
 from .kernel_maker import KernelMaker
 from .legalize import lowering_for
 from .library_attention import match_attention
+from .library_chain import chain_convolutions
 from .library_match import match_library
 from .library_sort import take_sorts, takes_sort
 from .nodes import KernelGraph
@@ -236,6 +237,7 @@ def grouped(
     place(program)
     keep_state(program)
     match_attention(program, table)
+    chain_convolutions(program, table if fuse else attrs.evolve(table, chains=None))
     fusion = Fusion(program, cost, enabled=fuse)
     groups = fusion.run()
     return GroupedProgram(program, groups, fusion, table, decisions, integers, op_count, unfused, faults)

@@ -46,7 +46,7 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
         Buffers in the function's order, without the output.
     """
     kind = op.name.removeprefix("library.")
-    attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
+    attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else conv2d_attrs(op)
     if isinstance(attributes, Conv2dAttrs) and table.adjustable and table.convolution == DIRECT:
         attributes = evolve(attributes, plan=DIRECT)
     option = op.attrs.get("option", DEFAULT)
@@ -63,13 +63,13 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     packs = table.packs and weight.constant is not None and option != UNPACKED
     packs = packs and weight.constant is not None and function == table.functions[kind]
     if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
-        attributes, weight = _packed(program, op.operands[1], attributes)
+        attributes, weight = packed_weight(program, op.operands[1], attributes)
     elif isinstance(attributes, Conv2dAttrs) and weight.constant is not None and not op.operands[1].is_whole:
         weight = program.constant(dense(op.operands[1], 4), "weight")
     operands = [op.operands[0].base, weight]
     bias, residual = operand(op, "bias"), operand(op, "residual")
     if bias is not None:
-        operands.append(_dense_bias(program, op))
+        operands.append(dense_bias(program, op))
     if residual is not None:
         operands.append(residual.base)
     return function, attributes, operands
@@ -113,12 +113,12 @@ def _matmul_attrs(op: Op) -> MatmulAttrs:
     )
 
 
-def _conv2d_attrs(op: Op) -> Conv2dAttrs:
+def conv2d_attrs(op: Op) -> Conv2dAttrs:
     data, weight = op.operands[:2]
     return Conv2dAttrs(input=data.shape, weight=weight.shape, **op.attrs["conv"], **_epilogue(op))
 
 
-def _packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
+def packed_weight(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
     """A weight in the library's own layout, laid out row-major before, and the attributes that say so."""
     if isinstance(attributes, MatmulAttrs):
         array = dense(view, 2)
@@ -131,7 +131,7 @@ def _packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
     return attributes, program.fresh("packed", blob.shape, "uint8", relax.const(blob, "uint8"))
 
 
-def _dense_bias(program: Program, op: Op) -> Value:
+def dense_bias(program: Program, op: Op) -> Value:
     """A bias as a vector of its own, or a buffer that is one already."""
     view = operand(op, "bias")
     assert view is not None

@@ -26,6 +26,8 @@ INTEGER_PRODUCT = "integer_product"
 INTEGER_MATMUL = "integer_matmul"
 #: Attention as the library computes it.
 LIBRARY_ATTENTION = "library.attention"
+#: Convolutions that follow each other, in one call of the library.
+LIBRARY_CHAIN = "library.conv2d_chain"
 #: The product with a weight of few bits as a kernel of ours.
 PACKED_PRODUCT = "uir.packed_product"
 
@@ -123,6 +125,7 @@ KINDS: dict[str, OpKind] = {
     "library.conv2d": _LIBRARY,
     QUANTIZED_PRODUCT: _LIBRARY,
     LIBRARY_ATTENTION: _WHOLE_LIBRARY,
+    LIBRARY_CHAIN: _WHOLE_LIBRARY,
     INTEGER_PRODUCT: _WHOLE_LIBRARY,
     INTEGER_MATMUL: _WHOLE_LIBRARY,
     RECURRENCE: _WHOLE_LIBRARY,

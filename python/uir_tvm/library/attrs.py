@@ -33,8 +33,9 @@ RESIDUALS = ("none", "before_activation", "after_activation")
 
 #: How an operator is computed: as the library finds best, or in plain C++.
 PLANS = ("best", "plain")
-#: A convolution also by products of pixels and weights alone, or by Winograd's way wherever there is one.
-CONVOLUTION_PLANS = (*PLANS, "direct", "winograd")
+#: A convolution also by products of pixels and weights alone, by Winograd's way wherever there is one, or by
+#: tiles of our own wherever there are any.
+CONVOLUTION_PLANS = (*PLANS, "direct", "winograd", "tiles")
 
 #: How images lie in memory, contiguous: channel by channel, or the channels of a pixel side by side.
 LAYOUTS = ("NCHW", "NHWC")
@@ -247,7 +248,8 @@ class Conv2dAttrs(OpenAttrs):
     alpha, bias, residual, activation, packed, threads
         As in `MatmulAttrs`.
     plan : str
-        As there; ``direct`` never takes Winograd's way, ``winograd`` takes it wherever there is one.
+        As there; ``direct`` never takes Winograd's way, ``winograd`` and ``tiles`` (of our own) are taken
+        wherever there are any.
     input_layout, output_layout : str
         ``NCHW`` or ``NHWC``; a residual lies as the output does. Sizes are given as (n, c, h, w) in both.
 

@@ -68,6 +68,25 @@ class TiledAttention:
 
 
 @attrs.frozen
+class ChainLimits:
+    """Which convolutions that follow each other are one call (`kernel_graph.library_chain`).
+
+    Attributes
+    ----------
+    feature : str
+        Of the CPU, as LLVM calls it, with whose instructions the library keeps what lies between on chip.
+    min_bytes : int
+        Fewest bytes of an image between them.
+    channels : int
+        What channels of windows are a multiple of: they are computed in whole vectors.
+    """
+
+    feature: str
+    min_bytes: int
+    channels: int
+
+
+@attrs.frozen
 class LibraryTable:
     """What the library of one target computes.
 
@@ -133,6 +152,8 @@ class LibraryTable:
         Of 8 bits, in which these products may read it (`reading`).
     convolution : str
         How a conv2d is added up (`adding`); libraries that are not `adjustable` choose by themselves.
+    chains : ChainLimits, optional
+        Which convolutions that follow each other are one call (``conv2d_chain``); None: it has none.
     contracted_innermost : bool
         Whether kernels of ours, which compute the products that it does not take, want constant operands
         stored with the contracted side innermost (`kernel_graph.weights`).
@@ -161,6 +182,7 @@ class LibraryTable:
     symmetric_padding: bool = False
     scales: bool = True
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    chains: ChainLimits | None = None
     contracted_innermost: bool = False
     place_major: bool = False
     unpacks: frozenset[str] = frozenset()
@@ -187,7 +209,8 @@ class LibraryTable:
             for of in (self.features, self.constants)
         ]
         tiled = tuple(each for each in self.tiled_attention if each.is_on(target))
-        return attrs.evolve(self, features=found[0], constants=found[1], tiled_attention=tiled)
+        chains = self.chains if self.chains is not None and has(self.chains.feature, target) else None
+        return attrs.evolve(self, features=found[0], constants=found[1], tiled_attention=tiled, chains=chains)
 
     def reading(self, activation: str) -> LibraryTable:
         """The table for models whose activations are read so (`CompileOptions.activation`).

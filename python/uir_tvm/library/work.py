@@ -11,6 +11,7 @@ import attrs
 from ..sizes.symbolic_shapes import Sizes
 from .attention_attrs import AttentionAttrs
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from .chain_attrs import Conv2dChainAttrs
 from .integer_attrs import IntegerAttrs
 from .integer_matmul_attrs import IntegerMatmulAttrs
 from .quantized_attrs import QuantizedMatmulAttrs
@@ -74,7 +75,10 @@ def _quantized(text: str) -> Work:
 
 
 def _conv2d(text: str) -> Work:
-    it = Conv2dAttrs.from_json(text)
+    return _convolution(Conv2dAttrs.from_json(text))
+
+
+def _convolution(it: Conv2dAttrs) -> Work:
     o, i, kh, kw = it.weight
     out = math.prod(it.output)
     elements = math.prod(it.input) + math.prod(it.weight) + out + o * it.bias + out * (it.residual != "none")
@@ -82,6 +86,15 @@ def _conv2d(text: str) -> Work:
     plain = it.strides == it.dilation == (1, 1) and it.groups == 1
     is_winograd = plain and (kh, kw) == (3, 3) and it.plan != "direct"
     return Work(sizes, 2 * out * i * kh * kw, elements, is_winograd)
+
+
+def _chain(text: str) -> Work:
+    parts = Conv2dChainAttrs.from_json(text).parts
+    works = [_convolution(part) for part in parts]
+    between = 2 * sum(math.prod(part.output) for part in parts[:-1])  # neither written nor read
+    weights = (" by ".join("x".join(map(str, part.weight)) for part in parts),)
+    sizes = " by ".join(("x".join(map(str, parts[0].input)), *weights))
+    return Work(sizes, sum(work.operations for work in works), sum(work.elements for work in works) - between)
 
 
 def _recurrence(text: str) -> Work:
@@ -127,6 +140,7 @@ WORK: Mapping[str, Callable[[str], Work]] = {
     "matmul": _matmul,
     "quantized_matmul": _quantized,
     "conv2d": _conv2d,
+    "conv2d_chain": _chain,
     "integer_product": _integers,
     "integer_matmul": _integer_matmul,
     "recurrence": _recurrence,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...library.library_tables import AttentionLimits, LibraryTable, TiledAttention
+from ...library.library_tables import AttentionLimits, ChainLimits, LibraryTable, TiledAttention
 
 #: What widens float16 in registers, and comes with what widens bfloat16: weights of products are read as they
 #: are.
@@ -21,12 +21,17 @@ PANELS, WIDER = "avx2", "avx512f"
 #: Attention of which one kernel takes less time than products and a softmax.
 ATTENTION = AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=256)
 
+#: Images of more bytes are in no core's second cache when the next convolution reads them; vectors have 8 or
+#: 16 channels. Of smaller ones a chain takes as long as its convolutions, or longer.
+CHAINS = ChainLimits(PANELS, min_bytes=1 << 20, channels=16)
+
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
 #: larger heads a tile's queries leave the first-level cache.
 TABLE = LibraryTable(
     functions={
         "matmul": "uir.library.cpu.matmul",
         "conv2d": "uir.library.cpu.conv2d",
+        "conv2d_chain": "uir.library.cpu.conv2d_chain",
         "quantized_matmul": "uir.library.cpu.quantized_matmul",
         "integer_product": "uir.library.cpu.integer_product",
         "attention": "uir.library.cpu.attention",
@@ -63,5 +68,6 @@ TABLE = LibraryTable(
     ),
     adjustable=True,
     channels_last=True,
+    chains=CHAINS,
     rounds=True,
 )
