@@ -78,7 +78,7 @@ def schedule_tiles(
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
     along = _leaves_caches(root, hw)
     if along:
-        r = _taller(hw, m, r, c, width)
+        r, c = _lines(hw, (m, n), (r, c), width)
     most = most_elements(hw, blocks)
     tiles = math.prod(root.spatial) // (m * n * elements) * math.ceil(m / r) * math.ceil(n / c)
     work = max(1, space_of(hw).turned_work // elements)
@@ -142,14 +142,17 @@ def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
     return cache is not None and math.prod(root.spatial) * dtype_bytes(write.source.ty.dtype) > cache
 
 
-def _taller(hw: HardwareModel, rows: int, own: int, columns: int, width: int) -> int:
-    """Rows of a tile that is put together in the cache before it goes to memory.
+def _lines(
+    hw: HardwareModel, sides: tuple[int, int], own: tuple[int, int], width: int
+) -> tuple[int, int]:
+    """Rows and columns of a tile that is put together in the cache before it goes to memory.
 
     As many whole lines of the operand as fit: a divisor of all rows, or its own where there is none.
     """
+    (rows, _), (least, columns) = sides, own
     most = int(hw.figures.get("tile_bytes", 0)) // (columns * width)
     line = max(1, int(hw.figures.get("line_bytes", 0)) // width)
-    return next((r for r in range(most // line * line, own, -line) if rows % r == 0), own)
+    return next((r for r in range(most // line * line, least, -line) if rows % r == 0), least), columns
 
 
 def _row_variable(block: BlockInfo) -> int | None:

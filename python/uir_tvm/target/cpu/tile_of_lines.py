@@ -92,45 +92,69 @@ class TileOfLines:
         """Append the loops: blocks, line after line of the operand, then the lines of the result."""
         dtype = str(self.target.pointer.dtype)
         tile = scratch(code, "lines", element(dtype).storage, self.height * self.width)
-        per_line = self.emitter.streams.line // bytes_of(dtype)
-        along = self.height // per_line
+        per_line = self.per_line
 
         def column(inner: Code, col: Expr) -> None:
-            inner.loop(index(0), index(along), per_line, lambda x, row: self._line(x, tile, row, col), "r")
+            inner.loop(
+                index(0), index(self.along), per_line, lambda x, row: self._line(x, tile, row, col), "r"
+            )
 
         code.loop(index(0), index(self.width // self.lanes), self.lanes, column, "c")
 
         def stored(inner: Code, row: Expr) -> None:
-            count = index(self.width // self.lanes)
-            inner.loop(index(0), count, self.lanes, lambda x, col: self._store(x, tile, row, col), "c")
+            count = index(self.width // per_line)
+            inner.loop(index(0), count, per_line, lambda x, col: self._store(x, tile, row, col), "c")
 
         code.loop(index(0), index(self.height), 1, stored, "r")
 
+    @property
+    def per_line(self) -> int:
+        """Elements of a line."""
+        return self.emitter.streams.line // bytes_of(self.target.pointer.dtype)
+
+    @property
+    def along(self) -> int:
+        """Lines of the operand in a column of the tile."""
+        return self.height // self.per_line
+
+    def _at(self, row: Expr, col: Expr) -> Expr:
+        """Where the operand has an element of the tile."""
+        memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
+        return memory.address(scope, self.source, self.rows.begin + row, self.cols.begin + col)
+
+    def _fetch(self, code: Code, row: Expr, col: Expr, beyond: int, near: bool) -> None:
+        """Fetch a line of the operand, so many bytes further on."""
+        buffer = self.emitter.kernel.memory.buffer(self.source.pointer)
+        name = fetch_function(self.emitter.kernel.text, False, near)
+        where = tirx.address_of(tirx.BufferLoad(buffer, [self._at(row, col)]))
+        code.add(tirx.Evaluate(tirx.call_extern("void", name, where, tirx.const(beyond, "int64"))))
+
     def _line(self, code: Code, tile: tirx.Buffer, row: Expr, col: Expr) -> None:
-        """The blocks of a line of some rows of the operand; the same lines of the next tile are fetched."""
-        memory, scope, text = self.emitter.kernel.memory, self.emitter.kernel.scope, self.emitter.kernel.text
+        """The blocks of a line of some rows of the operand; the same line of the next rows is fetched."""
+        memory, text = self.emitter.kernel.memory, self.emitter.kernel.text
         size, source = bytes_of(self.source.pointer.dtype), memory.buffer(self.source.pointer)
-        fetch = fetch_function(text, False, False)
 
-        def at(down: int, across: int) -> Expr:
-            place = (self.rows.begin + row + index(down), self.cols.begin + col + index(across))
-            return memory.address(scope, self.source, *place)
-
+        # of the last rows it fetches these again, which costs nothing
+        below = code.bind(tirx.min(col + index(self.lanes), index(self.width - self.lanes)))
         for k in range(self.lanes):
-            where = tirx.address_of(tirx.BufferLoad(source, [at(0, k)]))
-            distance = tirx.const(self.height * size, "int64")
-            code.add(tirx.Evaluate(tirx.call_extern("void", fetch, where, distance)))
+            self._fetch(code, row, below + index(k), 0, True)
         stride = memory.strides(self.source)[1]
-        for down in range(0, self.emitter.streams.line // size, self.lanes):
+        for down in range(0, self.per_line, self.lanes):
             to = (row + index(down)) * index(self.width) + col
-            given = (8 * size, source, at(down, 0), stride, tile, to, self.width, self.lanes)
+            at = self._at(row + index(down), col)
+            given = (8 * size, source, at, stride, tile, to, self.width, self.lanes)
             code.add(transpose.transpose(text, *given, None, 0))
 
     def _store(self, code: Code, tile: tirx.Buffer, row: Expr, col: Expr) -> None:
-        """A vector past the caches."""
+        """A line past the caches; one of the next tile is fetched, in the order of the operand's rows."""
         memory, scope = self.emitter.kernel.memory, self.emitter.kernel.scope
-        at = row * index(self.width) + col
-        value = tirx.BufferLoad(tile, [tirx.Ramp(at, index(1), self.lanes)])
-        to = memory.address(scope, self.target, self.rows.begin + row, self.cols.begin + col)
+        number = row * index(self.width // self.per_line) + tirx.floordiv(col, index(self.per_line))
+        line = tirx.floormod(number, index(self.along)) * index(self.per_line)
+        beyond = self.height * bytes_of(self.source.pointer.dtype)
+        self._fetch(code, line, tirx.floordiv(number, index(self.along)), beyond, False)
         streams, pointer = self.emitter.streams, self.target.pointer
-        code.add(streams.put(memory.buffer(pointer), to, value, str(pointer.dtype)))
+        for part in range(0, self.per_line, self.lanes):
+            at = row * index(self.width) + col + index(part)
+            value = tirx.BufferLoad(tile, [tirx.Ramp(at, index(1), self.lanes)])
+            to = memory.address(scope, self.target, self.rows.begin + row, self.cols.begin + col + index(part))
+            code.add(streams.put(memory.buffer(pointer), to, value, str(pointer.dtype)))
