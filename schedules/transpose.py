@@ -34,6 +34,11 @@ from uir_tvm.schedule.row_chain import (
 from uir_tvm.schedule.tile_facts import space_of
 from uir_tvm.schedules.demo import from_relax
 
+#: Lines of a row of the result that go to memory together, where tiles are put together in the cache.
+RUN_LINES = 4
+#: Rows of the operand that are read beside each other at most for lines that go to memory one by one.
+SINGLE_ROWS = 16
+
 
 def matches(sch: Schedule) -> bool:
     """An injective function whose widest operand is contiguous along another loop than the result."""
@@ -78,7 +83,8 @@ def schedule_tiles(
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
     along = _leaves_caches(root, hw)
     if along:
-        r, c = _lines(hw, (m, n), (r, c), width)
+        apart = math.prod(root.spatial[var + 1 :]) * width if root.is_copy else 0
+        r, c = _lines(hw, (m, n), (r, c), width, apart)
     most = most_elements(hw, blocks)
     tiles = math.prod(root.spatial) // (m * n * elements) * math.ceil(m / r) * math.ceil(n / c)
     work = max(1, space_of(hw).turned_work // elements)
@@ -143,16 +149,35 @@ def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
 
 
 def _lines(
-    hw: HardwareModel, sides: tuple[int, int], own: tuple[int, int], width: int
+    hw: HardwareModel, sides: tuple[int, int], own: tuple[int, int], width: int, apart: int
 ) -> tuple[int, int]:
-    """Rows and columns of a tile that is put together in the cache before it goes to memory.
+    """Rows and columns of a tile that goes to memory by whole lines.
 
-    As many whole lines of the operand as fit: a divisor of all rows, or its own where there is none.
+    One line of the result at a time where memory takes such lines as fast as runs of them, else several,
+    which are put together in the cache.  As many rows as fit: whole lines of the operand, or vectors where
+    lines divide no row of it; the tile's own rows where neither do.
+
+    Parameters
+    ----------
+    sides : (int, int)
+        All rows and columns.
+    own : (int, int)
+        Those of a tile that stays in the caches.
+    width : int
+        Bytes of an element.
+    apart : int
+        Of a copy, bytes from one row of the result to the next; 0 of others, whose columns are their own.
     """
-    (rows, _), (least, columns) = sides, own
-    most = int(hw.figures.get("tile_bytes", 0)) // (columns * width)
+    (rows, cols), (least, columns) = sides, own
     line = max(1, int(hw.figures.get("line_bytes", 0)) // width)
-    return next((r for r in range(most // line * line, least, -line) if rows % r == 0), least), columns
+    lanes, pitch = max(1, int(hw.vector_bytes) // width), space_of(hw).single_lines
+    # with vectors of a whole line tiles are not put together in the cache
+    if pitch and apart and lanes < line:
+        run = line if apart % pitch and line <= SINGLE_ROWS else max(columns, RUN_LINES * line)
+        columns = run if cols % run == 0 else columns
+    most = int(hw.figures.get("tile_bytes", 0)) // (columns * width)
+    tall = (r for step in (line, lanes) for r in range(most // step * step, least, -step))
+    return next((r for r in tall if rows % r == 0), least), columns
 
 
 def _row_variable(block: BlockInfo) -> int | None:

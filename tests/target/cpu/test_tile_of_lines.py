@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposed tiles that no cache holds are put together in the first one, and are what NumPy says."""
+"""Transposed tiles that no cache holds go to memory by whole lines, and are what NumPy says."""
 
 from __future__ import annotations
 
@@ -22,28 +22,40 @@ from .support import llvm_target
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 stores")
 
 
+#: How the result goes to memory: by runs of lines of a tile, line by line, or through the caches.
+TILED, BY_LINES, CACHED = "tiled", "by lines", "cached"
+
+
 @pytest.mark.parametrize(
-    ("shape", "axes", "dtype", "tiled"),
+    ("shape", "axes", "dtype", "way"),
     [
-        ((256, 192), (1, 0), "float32", True),
-        ((2, 64, 16, 32), (0, 2, 3, 1), "float32", True),
-        ((128, 320), (1, 0), "float16", True),
-        ((128, 160), (1, 0), "float64", True),
-        ((64, 100), (1, 0), "float32", False),  # 100 columns of the operand fill no lines
-        ((100, 64), (1, 0), "float32", False),  # a result of rows that are no lines
-        ((16, 64), (1, 0), "float32", False),  # in the cache
+        ((256, 192), (1, 0), "float32", TILED),
+        ((2, 128, 16, 32), (0, 2, 3, 1), "float32", TILED),
+        ((2, 128, 8, 56), (0, 2, 3, 1), "float32", TILED),  # rows of the operand are no whole lines
+        ((2, 128, 16, 24), (0, 2, 3, 1), "float32", TILED),
+        ((256, 320), (1, 0), "float16", TILED),
+        ((128, 160), (1, 0), "float64", TILED),
+        ((512, 128), (1, 0), "int8", TILED),
+        ((2, 64, 16, 32), (0, 2, 3, 1), "float32", BY_LINES),  # lines of two neighbours are 256 bytes apart
+        ((2, 32, 16, 56), (0, 2, 3, 1), "float32", BY_LINES),
+        ((128, 320), (1, 0), "float16", TILED),  # a line is of 32 rows of the operand
+        ((64, 320), (1, 0), "int8", BY_LINES),
+        ((64, 100), (1, 0), "float32", CACHED),  # 100 columns of the operand are no vectors
+        ((100, 64), (1, 0), "float32", CACHED),  # a result of rows that are no lines
+        ((16, 64), (1, 0), "float32", CACHED),  # in the cache
     ],
 )
 @pytest.mark.parametrize("shift", [0, 1])
-def test_tiles_are_put_together(
-    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, tiled: bool, shift: int
+def test_tiles_go_to_memory_by_lines(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, way: str, shift: int
 ) -> None:
     made = from_relax(lambda x: op.permute_dims(x, list(axes)), [shape], lambda *_: None, dtypes=[dtype])
     scheduled = apply_default(made.func.with_attr("global_symbol", "turned"), SMALL)
     code = lower(extracted(scheduled, SMALL), scheduled)
-    assert ("lines" in str(code)) == tiled
+    assert ("lines" in str(code)) == (way == TILED)
+    assert ("_streamed" in str(code)) == (way == BY_LINES)
     run = tvm.compile(tvm.IRModule({"turned": code}), target=llvm_target())["turned"]
-    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x = (100 * np.random.default_rng(0).standard_normal(shape)).astype(dtype)
     want = x.transpose(axes)
     # stores past the caches are of whole lines: another address goes through them
     room = np.zeros(want.size + 64, dtype)

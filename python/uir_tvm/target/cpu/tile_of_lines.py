@@ -3,7 +3,8 @@
 
 Rows of an operand that is transposed lie a power of two apart more often than not: their lines share a few
 places of the caches, so that what is left of a line after one block is gone when the next block wants it.
-Here the blocks of one line follow each other, and those of a tile's next columns come after.
+Here the blocks of one line follow each other, and those of a tile's next columns come after.  While a line
+is transposed the same line of the next rows is fetched, and while the tile goes to memory the next tile is.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from .prefetch import fetch_function
 
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
+
+#: How many times the first cache a tile is at most.
+MOST = 2
 
 
 @attrs.frozen
@@ -76,28 +80,28 @@ class TileOfLines:
         cols: BlockedSide,
         lanes: int,
     ) -> TileOfLines | None:
-        """The tile, if a row of it is lines of the operand, and half of the first cache holds it."""
+        """The tile, if a row of it is several lines of the result, and half of the first cache holds it."""
         down, across = as_int(rows.whole), as_int(cols.whole)
         if down is None or across is None:
             return None
         height, width, size = down * lanes, across * lanes, bytes_of(target.pointer.dtype)
         line = emitter.streams.line
-        fits = 2 * height * width * size <= emitter.kernel.first_cache
-        whole = lanes * size < line and height * size % line == 0
-        return (
-            TileOfLines(emitter, source, target, rows, cols, height, width, lanes) if fits and whole else None
-        )
+        fits = height * width * size <= MOST * emitter.kernel.first_cache
+        whole = lanes * size < line and width * size % line == 0
+        several = width * size > line and height * size >= line
+        if not (fits and whole and several):
+            return None
+        return TileOfLines(emitter, source, target, rows, cols, height, width, lanes)
 
     def emit(self, code: Code) -> None:
         """Append the loops: blocks, line after line of the operand, then the lines of the result."""
         dtype = str(self.target.pointer.dtype)
         tile = scratch(code, "lines", element(dtype).storage, self.height * self.width)
-        per_line = self.per_line
+        per_line, step = self.per_line, self.step
 
         def column(inner: Code, col: Expr) -> None:
-            inner.loop(
-                index(0), index(self.along), per_line, lambda x, row: self._line(x, tile, row, col), "r"
-            )
+            count = index(self.height // step)
+            inner.loop(index(0), count, step, lambda x, row: self._line(x, tile, row, col), "r")
 
         code.loop(index(0), index(self.width // self.lanes), self.lanes, column, "c")
 
@@ -115,7 +119,12 @@ class TileOfLines:
     @property
     def along(self) -> int:
         """Lines of the operand in a column of the tile."""
-        return self.height // self.per_line
+        return -(-self.height // self.per_line)
+
+    @property
+    def step(self) -> int:
+        """Elements of a column that are transposed at once: a line, or a block where no lines fill it."""
+        return self.lanes if self.height % self.per_line else self.per_line
 
     def _at(self, row: Expr, col: Expr) -> Expr:
         """Where the operand has an element of the tile."""
@@ -139,7 +148,7 @@ class TileOfLines:
         for k in range(self.lanes):
             self._fetch(code, row, below + index(k), 0, True)
         stride = memory.strides(self.source)[1]
-        for down in range(0, self.per_line, self.lanes):
+        for down in range(0, self.step, self.lanes):
             to = (row + index(down)) * index(self.width) + col
             at = self._at(row + index(down), col)
             given = (8 * size, source, at, stride, tile, to, self.width, self.lanes)
@@ -156,5 +165,6 @@ class TileOfLines:
         for part in range(0, self.per_line, self.lanes):
             at = row * index(self.width) + col + index(part)
             value = tirx.BufferLoad(tile, [tirx.Ramp(at, index(1), self.lanes)])
-            to = memory.address(scope, self.target, self.rows.begin + row, self.cols.begin + col + index(part))
+            place = (self.rows.begin + row, self.cols.begin + col + index(part))
+            to = memory.address(scope, self.target, *place)
             code.add(streams.put(memory.buffer(pointer), to, value, str(pointer.dtype)))

@@ -24,6 +24,7 @@ TILES = TileSpace(
     line_rounds=4,
     turned_work=5,
     wide_elements=8,
+    single_lines=512,
     tall_columns=16,
     level_columns=True,
     in_place=True,
