@@ -22,6 +22,7 @@ from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.map_to_units import map_to_units
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.representative import is_open
 from uir_tvm.schedule.row_chain import (
     Nest,
     attach_producers,
@@ -83,7 +84,8 @@ def schedule_tiles(
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
     along = _leaves_caches(root, hw)
     if along:
-        apart = math.prod(root.spatial[var + 1 :]) * width if root.is_copy else 0
+        is_known = not any(is_open(iv.dom.extent) for iv in root.stmt.iter_vars)
+        apart = math.prod(root.spatial[var + 1 :]) * width if root.is_copy and is_known else 0
         r, c = _lines(hw, (m, n), (r, c), width, apart)
     most = most_elements(hw, blocks)
     tiles = math.prod(root.spatial) // (m * n * elements) * math.ceil(m / r) * math.ceil(n / c)
@@ -166,7 +168,8 @@ def _lines(
     width : int
         Bytes of an element.
     apart : int
-        Of a copy, bytes from one row of the result to the next; 0 of others, whose columns are their own.
+        Of a copy of known sizes, bytes from one row of the result to the next; 0 of others, whose columns
+        stay as they are.
     """
     (rows, cols), (least, columns) = sides, own
     line = max(1, int(hw.figures.get("line_bytes", 0)) // width)

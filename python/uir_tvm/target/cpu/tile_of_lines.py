@@ -27,10 +27,6 @@ from .prefetch import fetch_function
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
 
-#: How many times the first cache a tile is at most.
-MOST = 2
-
-
 @attrs.frozen
 class BlockedSide:
     """A range of rows or columns, how many whole blocks it has, and where these end."""
@@ -86,7 +82,7 @@ class TileOfLines:
             return None
         height, width, size = down * lanes, across * lanes, bytes_of(target.pointer.dtype)
         line = emitter.streams.line
-        fits = height * width * size <= MOST * emitter.kernel.first_cache
+        fits = 2 * height * width * size <= emitter.kernel.first_cache
         whole = lanes * size < line and width * size % line == 0
         several = width * size > line and height * size >= line
         if not (fits and whole and several):
