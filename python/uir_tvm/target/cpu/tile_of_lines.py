@@ -27,6 +27,7 @@ from .prefetch import fetch_function
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
 
+
 @attrs.frozen
 class BlockedSide:
     """A range of rows or columns, how many whole blocks it has, and where these end."""
