@@ -173,7 +173,8 @@ def _lines(
     """
     (rows, cols), (least, columns) = sides, own
     line = max(1, int(hw.figures.get("line_bytes", 0)) // width)
-    lanes, pitch = max(1, int(hw.vector_bytes) // width), space_of(hw).single_lines
+    lanes = max(1, int(hw.vector_bytes) // width)
+    pitch = space_of(hw).single_lines.get(str(hw.figures.get("machine", "")), 0)
     # with vectors of a whole line tiles are not put together in the cache
     if pitch and apart and lanes < line:
         run = line if apart % pitch and line <= SINGLE_ROWS else max(columns, RUN_LINES * line)

@@ -84,9 +84,9 @@ class TileSpace:
         Elementary operations that an element of a transposition takes as long as.
     wide_elements : int
         Bytes of the longest row that is moved as one element where its neighbours change places; 0: of none.
-    single_lines : int
-        Lines of a result that no cache holds may go to memory one by one, as they are transposed, unless its
-        rows are a multiple of so many bytes apart; 0: they go in runs.
+    single_lines : mapping
+        By architecture, where stores bypass the caches: lines of a result that no cache holds may go to
+        memory one by one, as they are transposed, unless its rows are a multiple of so many bytes apart.
     runs, run_bytes : int
         In how many distant parts a unit walks what no cache holds, and how many bytes of each in turn: more
         pages of memory are then read ahead at once.
@@ -120,7 +120,7 @@ class TileSpace:
     line_rounds: int = 1
     turned_work: int = 1
     wide_elements: int = 0
-    single_lines: int = 0
+    single_lines: Mapping[str, int] = attrs.field(factory=dict)
     tall_columns: int = 1
     level_columns: bool = False
     in_place: bool = False

@@ -10,6 +10,7 @@ import pytest
 import tvm
 import tvm_ffi
 from tvm.relax import op
+from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.cpu.lower import lower
@@ -64,3 +65,16 @@ def test_tiles_go_to_memory_by_lines(
     run(tvm.runtime.tensor(x), tvm_ffi.from_dlpack(out))
     np.testing.assert_array_equal(out, want)
     assert not room[:first].any() and not room[first + want.size :].any()
+
+
+def test_tiles_stay_as_they_are_where_no_store_bypasses_the_caches() -> None:
+    """Of an AArch64: what goes through the caches gains nothing by narrow tiles."""
+    figures = dict(SMALL.figures.items()) | {"machine": "aarch64"}
+    other = HardwareModel("small", "cpu", 4, 1, SMALL.reg_bytes, 0, SMALL.vector_bytes, figures)
+    made = from_relax(lambda x: op.permute_dims(x, [0, 2, 3, 1]), [(2, 64, 16, 32)], lambda *_: None)
+    tiles = []
+    for hw in (SMALL, other):
+        graph = extracted(apply_default(made.func.with_attr("global_symbol", "turned"), hw), hw)
+        (cols,) = {int(iop.target.cols) for iop, _ in graph.walk()}
+        tiles.append(cols)
+    assert tiles == [16, 64]
