@@ -101,7 +101,7 @@ def _weighted(emit: Any, x: relax.Expr, axis: int, weights: np.ndarray) -> relax
 
 
 def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
-    """An average pool as a pool of a padded image, times how many elements it took over PyTorch's divisor.
+    """An average pool as a pool that counts what is padded, times how many elements it took over PyTorch's divisor.
 
     TVM's importer drops divisor_override, and counts padding otherwise where a window hangs over the end.
     """
@@ -127,12 +127,8 @@ def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
     pool = (relax.op.nn.avg_pool1d, relax.op.nn.avg_pool2d, relax.op.nn.avg_pool3d)[rank - 1]
 
     def pooled(image: Any) -> Any:
-        if floors:
-            return emit(pool(image, kernel, stride, padding, [1] * rank, False, True))
-        if any(padding) or any(after):
-            widths = [0, 0, 0, 0, *(edge for pair in zip(padding, after, strict=True) for edge in pair)]
-            image = emit(relax.op.nn.pad(image, widths, "constant", 0.0))
-        return emit(pool(image, kernel, stride, [0] * rank, [1] * rank, False, True))
+        edges = padding if floors else [*padding, *after]
+        return emit(pool(image, kernel, stride, edges, [1] * rank, False, True))
 
     override = given.get("divisor_override")
     if floors and any(padding) and not given.get("count_include_pad", True) and not override:

@@ -22,6 +22,7 @@ from ...errors import CodegenError
 from ...igraph.iops import REDUCE, mnemonic
 from ...igraph.nodes import IOp, ISlice
 from .element_access import WHOLE, Box, StridedAccess, access_of, swap_box
+from .windows import IN_REGISTERS
 
 MAP, REDUCE_ROW, COLLECT, SCATTER, OPAQUE = "map", "reduce", "collect", "scatter", "opaque"
 
@@ -168,6 +169,9 @@ def _reduce(iop: IOp) -> Action:
     guard = None if s.valid in (box, WHOLE) else s.valid
     read = OperandRead(access_of(s), guard, REDUCE[iop.name].identity(iop.dtype))
     kind = REDUCE_ROW if by_row else COLLECT
+    if iop.attrs.get(IN_REGISTERS):
+        reads = [OperandRead(row, guard, read.outside) for row in _rows_of(s)]
+        return Action(iop, MAP, 1, s.cols, box, access_of(t), reads)
     if (s.cols if by_row else s.rows) == 1:
         # one element: a copy, or the identity where that element does not exist
         limits = s.valid[2:] if by_row else s.valid[:2]
@@ -175,6 +179,16 @@ def _reduce(iop: IOp) -> Action:
         read = OperandRead(read.access, guard, read.outside)
         kind, box = MAP, t.valid
     return Action(iop, kind, s.rows, s.cols, box, access_of(t), [read])
+
+
+def _rows_of(piece: ISlice) -> list[StridedAccess]:
+    """Every row of a slice as one of its own."""
+    access = access_of(piece)
+    along = access.pitches[1]
+    return [
+        StridedAccess(access.pointer, access.offset + k * piece.stride[0], 0, access.col, (None, along))
+        for k in range(piece.rows)
+    ]
 
 
 def _by_row(index: ISlice, rows: int, cols: int, table_cols: int) -> bool:

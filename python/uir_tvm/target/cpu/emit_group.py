@@ -79,6 +79,8 @@ class GroupEmitter:
         self.once = False
         #: whether vectors load under masks what need not exist
         self.masked = False
+        #: whether rows of operands need not exist where columns do
+        self.asks_rows = False
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -97,12 +99,14 @@ class GroupEmitter:
         return memory.load(access, memory.address(self.kernel.scope, access, self.row.number, index(0)), 1)
 
     def branch(self, code: Code, exists: Expr, columns: Range) -> None:
-        """The columns of a row, all of them with care where the row may lack its operands."""
-        code.branch(
-            exists,
-            lambda then: self.columns(then, columns),
-            lambda other: self.one_by_one(other, columns.begin, columns.end, True),
-        )
+        """The columns of a row; where it may lack operands each vector asks for the row of each of these."""
+
+        def lacking(other: Code) -> None:
+            self.asks_rows = True
+            self.columns(other, columns)
+            self.asks_rows = False
+
+        code.branch(exists, lambda then: self.columns(then, columns), lacking)
 
     def columns(self, code: Code, columns: Range) -> None:
         """All columns of a row that has its operands: vectors where they exist, one by one beside them."""
@@ -357,10 +361,10 @@ class GroupEmitter:
         at = Point(point.row, point.col, 1, point.guarded) if is_index else point
         if point.guarded and point.lanes > 1 and read.guard is not None:
             return spanned(self, code, action, number, point)
-        if not point.guarded or read.guard is None:
+        if read.guard is None or not (point.guarded or (self.asks_rows and read.guard[:2] != (None, None))):
             return self._value(code, action, number, at, made)
         # what is loaded for a value that is computed again may not exist either: all of it in the branch
-        outside = parameter(read.outside, read.access.pointer.dtype, 1)
+        outside = parameter(read.outside, read.access.pointer.dtype, point.lanes)
         return code.choose(
             self._exists(read.guard, point),
             lambda then: self._value(then, action, number, at, dict(made)),
@@ -370,9 +374,12 @@ class GroupEmitter:
     def _exists(self, guard: Box, point: Point) -> Expr:
         first = self.group.actions[0]
         r0, r1 = self.nest.bounds(guard[:2], first.rows)
-        c0, c1 = self.nest.bounds(guard[2:], first.cols)
         row, col = point.row, point.col
-        return tirx.And(tirx.And(row >= r0, row < r1), tirx.And(col >= c0, col < c1))
+        there = tirx.And(row >= r0, row < r1)
+        if not point.guarded:
+            return there
+        c0, c1 = self.nest.bounds(guard[2:], first.cols)
+        return tirx.And(there, tirx.And(col >= c0, col < c1))
 
     def _value(self, code: Code, action: Action, number: int, point: Point, made: dict[int, Expr]) -> Expr:
         source = self.values.sources[id(action)][number]

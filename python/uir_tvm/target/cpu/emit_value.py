@@ -100,6 +100,19 @@ def _select(kernel: KernelContext, action: Action, args: Sequence[Expr], point: 
     return tirx.Select(mask, a, b)
 
 
+def _reduce(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    """Elements of a window, from the first to the last, rounded once (`windows`); one element as it is."""
+    if len(args) == 1:
+        return args[0]
+
+    def combined(held: Expr, rest: Sequence[Expr]) -> Expr:
+        if not rest:
+            return element(action.iop.dtype).round(held)
+        return let(scalar_ops.COMBINE[action.iop.name](held, rest[0]), lambda made: combined(made, rest[1:]))
+
+    return combined(args[0], args[1:])
+
+
 def _fill(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     return parameter(action.iop.attrs["value"], action.iop.dtype, point.lanes)
 
@@ -175,7 +188,7 @@ EMIT: dict[str, Emit] = {
     "compare": _compare,
     "select": _select,
     "broadcast": _copy,
-    "reduce": _copy,
+    "reduce": _reduce,
     "fill": _fill,
     "cast": _cast,
     "iota": _iota,

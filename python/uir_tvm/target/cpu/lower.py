@@ -46,6 +46,7 @@ from .runs import vector_bytes_of
 from .stream import Streams, fence
 from .values import OperandValues
 from .wide_elements import wide_elements
+from .windows import windows
 
 #: As far as LLVM optimises a kernel without products: their loops are vectors already, and what it does more
 #: changes no time (docs/targets/cpu.md).
@@ -74,7 +75,7 @@ class _Part:
     @staticmethod
     def of(phase: IGraph, ended: Mapping[str, Affine] | None = None) -> _Part:
         """The plan of a phase; ``ended``: of one without bounds whose loops end after so many rounds."""
-        prepared = _without_overlap(read_through(marked(long_stores(rename(phase)))))
+        prepared = _without_overlap(windows(read_through(marked(long_stores(rename(phase))))))
         graph, rounds = limited(prepared) if ended is None else (prepared, ended)
         planned = _planned(begun(graph.body), rounds)
         nests = list(_all_nests(planned))
