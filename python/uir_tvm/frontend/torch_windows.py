@@ -101,7 +101,7 @@ def _weighted(emit: Any, x: relax.Expr, axis: int, weights: np.ndarray) -> relax
 
 
 def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
-    """An average pool as a pool that counts what is padded, times how many elements it took over PyTorch's divisor.
+    """An average pool as one that counts padding, times how many elements it took over PyTorch's divisor.
 
     TVM's importer drops divisor_override, and counts padding otherwise where a window hangs over the end.
     """

@@ -8,6 +8,7 @@ import pytest
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.target.cpu.lower import lower
 from uir_tvm.target.cpu.processors import has_avx512
+from uir_tvm.target.cpu.windows import MOST_LOADS
 
 from .support import HOST, check, parsed, signature
 
@@ -76,10 +77,12 @@ def test_results_are_those_of_the_graph(cols: int, step: int, dtype: str, op: st
 def test_what_ends_with_parts_of_vectors_is_loaded_by_these() -> None:
     """No whole vector over them: a processor makes none of several stores before they are in the cache."""
     cols, row = 40, "(1,40); (40,1)"
+    rows = MOST_LOADS + 1  # fewer stay in registers
+    tile = f"({rows},{cols}); ({cols},1)"
     graph = parsed(
-        f"x = iPointer(dram, fp32, {6 * cols}, in)\no = iPointer(dram, fp32, {2 * cols}, out)\n"
+        f"x = iPointer(dram, fp32, {2 * rows * cols}, in)\no = iPointer(dram, fp32, {2 * cols}, out)\n"
         f"m = iPointer(reg, fp32, {cols})",
-        f"""reduce.max.col.unit.fp32 m[0; (1,{cols}); (1,1)], x[{3 * cols}*pid; (3,{cols}); ({cols},1)]
+        f"""reduce.max.col.unit.fp32 m[0; (1,{cols}); (1,1)], x[{rows * cols}*pid; {tile}]
         unary.muls.fp32 o[{cols}*pid; {row}], m[0; {row}] [0.5]""",
         2,
     )
@@ -88,4 +91,4 @@ def test_what_ends_with_parts_of_vectors_is_loaded_by_these() -> None:
         line for line in lines if "o_flat[" in line and " = T.Broadcast" not in line and "decl" not in line
     ]
     assert any("T.int64(8)]" in line for line in stores), "the last eight columns are made by themselves"
-    check(graph, [np.random.default_rng(0).standard_normal(6 * cols).astype(np.float32)])
+    check(graph, [np.random.default_rng(0).standard_normal(2 * rows * cols).astype(np.float32)])

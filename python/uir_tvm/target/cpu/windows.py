@@ -124,7 +124,9 @@ def _read(iop: IOp) -> Iterator[ISlice]:
 
 def _is_short(iop: IOp) -> bool:
     """Whether an iOp reduces few rows, all of which exist, along the columns."""
-    if iop.op != "reduce" or iop.attrs["axis"] != "col" or iop.attrs["scope"] != "unit" or IN_REGISTERS in iop.attrs:
+    if iop.op != "reduce" or (iop.attrs["axis"], iop.attrs["scope"]) != ("col", "unit"):
+        return False
+    if IN_REGISTERS in iop.attrs:
         return False
     source, kind = iop.sources[0], element(iop.dtype)
     exists = source.valid[:2] == (None, None) and iop.target.valid[:2] == (None, None)
@@ -159,7 +161,7 @@ def _loads(iop: IOp) -> int:
 
 
 def _is_one_row(iop: IOp) -> bool:
-    """Whether an iOp makes a row, each element of what lies at its own column, and stores none of a tensor."""
+    """Whether an iOp makes a row in reg, each element of what lies at its own column."""
     if iop.op not in _ELEMENTWISE and IN_REGISTERS not in iop.attrs:
         return False
     target = iop.target
