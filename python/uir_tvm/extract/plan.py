@@ -268,7 +268,7 @@ class Planner:
         reduced = self.reduced()
         free = [loop for loop in self.loops if not loop.serial]
         cols = self._columns(free, reduced)
-        rows = self._rows([loop for loop in free if loop is not cols], reduced)
+        rows = self._rows([loop for loop in free if loop is not cols], reduced, cols)
         if rows is None and ROWS in self.leaf.annotations:
             rows, cols = cols, None
         if self.limit is not None:
@@ -313,12 +313,18 @@ class Planner:
             return max(by_store, key=lambda loop: loop.extent)
         return by_load[-1] if by_load else free[-1]
 
-    def _rows(self, free: list[PlanLoop], reduced: set[str]) -> PlanLoop | None:
+    def _rows(self, free: list[PlanLoop], reduced: set[str], cols: PlanLoop | None) -> PlanLoop | None:
         if not free:
             return None
-        spatial = [loop for loop in free if loop.name not in reduced] or free
+        spatial = [loop for loop in free if loop.name not in reduced] or self._boxed(free, cols)
         wide = [loop for loop in spatial if loop.extent >= LEAST_COLUMNS]
         return wide[-1] if wide else max(spatial, key=lambda loop: loop.extent)
+
+    def _boxed(self, free: list[PlanLoop], cols: PlanLoop | None) -> list[PlanLoop]:
+        """Loops whose conditions are sides of a box: those of a window's columns hold of sums with ``cols``."""
+        compared = [item.expr for item in self.items if item.kind in ("guard", "value")]
+        beside = [expr for expr in compared if cols is not None and expr.coefficient(cols.name)]
+        return [loop for loop in free if not any(expr.coefficient(loop.name) for expr in beside)] or free
 
     def _limited(self, loop: PlanLoop | None, limit: int) -> PlanLoop | None:
         """The inner part of a loop cut to ``limit``; None when that is a single iteration."""

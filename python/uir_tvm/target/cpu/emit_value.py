@@ -107,7 +107,7 @@ def _reduce(kernel: KernelContext, action: Action, args: Sequence[Expr], point: 
 
     def combined(held: Expr, rest: Sequence[Expr]) -> Expr:
         if not rest:
-            return element(action.iop.dtype).round(held)
+            return held if action.iop.name in EXTREMES else element(action.iop.dtype).round(held)
         return let(scalar_ops.COMBINE[action.iop.name](held, rest[0]), lambda made: combined(made, rest[1:]))
 
     return combined(args[0], args[1:])
@@ -199,6 +199,7 @@ EMIT: dict[str, Emit] = {
 
 
 #: iOps whose value is one of their operands or already rounded.
+EXTREMES = frozenset({"max", "min"})
 _EXACT = ("move", "broadcast", "transpose", "select", "gather", "reduce", "scatter", "fill")
 
 
@@ -209,8 +210,10 @@ def result_dtype(iop: IOp) -> str:
 
 def value_at(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     """The value of an action at a point, rounded to its dtype."""
-    value = EMIT[action.iop.op](kernel, action, args, point)
-    return value if action.iop.op in _EXACT else element(result_dtype(action.iop)).round(value)
+    iop = action.iop
+    value = EMIT[iop.op](kernel, action, args, point)
+    exact = iop.op in _EXACT or (iop.op == "binary" and iop.name in EXTREMES)
+    return value if exact else element(result_dtype(iop)).round(value)
 
 
 def scalar_only(kernel: KernelContext, action: Action) -> bool:
