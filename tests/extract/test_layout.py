@@ -131,6 +131,23 @@ def test_pooling_with_padding(kind):
         assert graph.pointer("pad_temp_local").size == 11 * 11
 
 
+@pytest.mark.parametrize("size", [3, 5])
+def test_windows_that_hang_over_are_boxes(size):
+    """Rows of a tile are the window's rows: conditions of its columns hold of sums with the result's columns."""
+
+    def build(a):
+        return topi.nn.pool2d(a, (size, size), (1, 1), (1, 1), (size // 2,) * 4, "max")
+
+    func = prim(build, ((1, 2, 9, 9), F32))
+    sch = Schedule(func)
+    sch.compute_inline(sch.get_sblock("pad_temp"))
+    images, channels, rows, *_ = sch.get_loops(sch.get_sblock("pool_max"))
+    sch.annotate(sch.fuse(images, channels), PARALLEL, "2,1")
+    sch.annotate(rows, LOOP, 1)
+    graph, _ = check(func, sch.mod["main"])
+    assert all(iop.op not in ("gather", "select") for iop, _ in graph.walk())
+
+
 def test_strided_slice():
     """A stride in both dimensions."""
     func = prim(lambda a: te.compute((6, 9), lambda i, j: a[i * 2 + 1, j * 3 + 2], "out"), ((13, 30), F32))

@@ -198,8 +198,9 @@ EMIT: dict[str, Emit] = {
 }
 
 
-#: iOps whose value is one of their operands or already rounded.
+#: Binary iOps and reductions whose value is one of their operands.
 EXTREMES = frozenset({"max", "min"})
+#: Other iOps whose value is one of their operands or already rounded.
 _EXACT = ("move", "broadcast", "transpose", "select", "gather", "reduce", "scatter", "fill")
 
 
