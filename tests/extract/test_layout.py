@@ -133,7 +133,7 @@ def test_pooling_with_padding(kind):
 
 @pytest.mark.parametrize("size", [3, 5])
 def test_windows_that_hang_over_are_boxes(size):
-    """Rows of a tile are the window's rows: conditions of its columns hold of sums with the result's columns."""
+    """Rows of a tile are those of the window: its columns have conditions together with the result's."""
 
     def build(a):
         return topi.nn.pool2d(a, (size, size), (1, 1), (1, 1), (size // 2,) * 4, "max")

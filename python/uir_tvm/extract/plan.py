@@ -321,7 +321,7 @@ class Planner:
         return wide[-1] if wide else max(spatial, key=lambda loop: loop.extent)
 
     def _boxed(self, free: list[PlanLoop], cols: PlanLoop | None) -> list[PlanLoop]:
-        """Loops whose conditions are sides of a box: those of a window's columns hold of sums with ``cols``."""
+        """Loops whose conditions are sides of a box: a window's columns have theirs with ``cols``."""
         compared = [item.expr for item in self.items if item.kind in ("guard", "value")]
         beside = [expr for expr in compared if cols is not None and expr.coefficient(cols.name)]
         return [loop for loop in free if not any(expr.coefficient(loop.name) for expr in beside)] or free
