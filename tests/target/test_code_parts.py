@@ -200,7 +200,7 @@ def test_kernels_without_products_ask_for_little() -> None:
         found: list[int] = []
 
         def noted(target: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
-            found.append(max(code_parts._level(function) for function in mod.functions.values()))
+            found.append(max(code_parts.level_of(function) for function in mod.functions.values()))
             return target
 
         with pytest.MonkeyPatch.context() as patched:

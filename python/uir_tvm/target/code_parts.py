@@ -72,7 +72,7 @@ def make_ready(library: tvm_ffi.Module) -> None:
     """
     parts = list(_parts_of(library))
     if len(parts) > 1:
-        _together(_first_function, parts)
+        _together(first_function, parts)
 
 
 def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., Any]) -> tvm_ffi.Module:
@@ -100,14 +100,14 @@ def _together(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any
 
 def _at_level(target: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
     """The target at which LLVM optimises a module as far as one of its functions asks for."""
-    level = max((_level(function) for function in mod.functions.values()), default=FULL)
+    level = max((level_of(function) for function in mod.functions.values()), default=FULL)
     # a level that the target names is the user's
     if level == FULL or OPTION in target.attrs:
         return target
     return tvm.target.Target({**dict(target.export()), OPTION: level})
 
 
-def _level(function: Any) -> int:
+def level_of(function: Any) -> int:
     return int((function.attrs or {}).get(LLVM_LEVEL, FULL))
 
 
@@ -120,10 +120,10 @@ def _divided(mod: tvm.IRModule) -> list[tvm.IRModule]:
         return []
     functions = []
     for variable, function in mod.functions_items():
-        weight = _weight(function)
+        weight = weight_of(function)
         if weight is None:
             return []
-        functions.append(_Function(variable, function, weight, _level(function)))
+        functions.append(_Function(variable, function, weight, level_of(function)))
     parts: list[tvm.IRModule] = []
     left: list[_Function] = []
     levels = sorted({each.level for each in functions})
@@ -146,7 +146,7 @@ def _alike(functions: list[_Function]) -> list[tvm.IRModule]:
     return [tvm.IRModule({f.variable: f.function for f in part}) for part in parts if part]
 
 
-def _weight(function: Any) -> int | None:
+def weight_of(function: Any) -> int | None:
     """How many calls and stores a function has; None where it asks for another, or is none of TIR."""
     if not isinstance(function, tirx.PrimFunc):
         return None
@@ -175,7 +175,7 @@ def _parts_of(library: tvm_ffi.Module) -> Iterator[tvm_ffi.Module]:
         yield from _parts_of(imported)
 
 
-def _first_function(part: tvm_ffi.Module) -> None:
+def first_function(part: tvm_ffi.Module) -> None:
     """Ask for a function: TVM compiles all of its module then."""
     names = list(part.get_function("get_func_names")())
     if names:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which values of a group are read once, right where they are made, and so need no cell.
+
+A cell is an allocation, a store, a load and a remark for debuggers until LLVM makes a register of it; three of
+four cells of a kernel would be read once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...igraph.nodes import IOp
+from .actions import MAP, Action
+from .values import OperandValues, Origin, is_row_value
+
+#: iOps and functions that read each operand once, by iOp; of others an operand may stand several times.
+ONCE: dict[str, frozenset[str]] = {
+    "unary": frozenset(
+        "copy adds subs muls divs rsubs rdivs sqrt recip abs neg floor ceil round trunc".split()
+    ),
+    "binary": frozenset({"add", "sub", "mul", "div"}),
+}
+#: iOps whose value is their operand.
+COPIES = frozenset({"move", "broadcast", "transpose", "reduce"})
+#: Reductions that read both what they have and what comes once.
+SUMS = frozenset({"add", "mul"})
+#: dtypes that are computed in as they are stored: no rounding reads a value twice.  What TVM simplifies of
+#: integers takes longer the longer an expression is.
+PLAIN = frozenset({"fp32", "fp64"})
+
+
+def reads_once(iop: IOp) -> bool:
+    """Whether the value of an iOp has each operand once, as it is."""
+    return iop.dtype in PLAIN and (iop.op in COPIES or iop.name in ONCE.get(iop.op, ()))
+
+
+def combines_once(iop: IOp) -> bool:
+    """Whether a reduction combines by an expression that has each side once."""
+    return iop.dtype in PLAIN and iop.name in SUMS
+
+
+def read_at_all(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
+    """The actions of a group, by id, that something comes of: memory, a reduction, or another's operand."""
+    found: set[int] = set()
+    for action in reversed(actions):
+        if action.kind != MAP or values.stored(action) or is_row_value(action) or id(action) in found:
+            found |= {id(action), *_readings(action, values)}
+    return frozenset(found)
+
+
+def handed_on(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
+    """The actions of a group, by id, whose value the next one reads, once, and nothing else does.
+
+    Nothing is stored between the two, so that the next may compute the value itself.
+    """
+    live = read_at_all(actions, values)
+    order = [action for action in actions if id(action) in live]
+    readings = readings_of(order, values)
+    return frozenset(
+        id(action)
+        for action, reader in zip(order, order[1:], strict=False)
+        if action.kind == MAP
+        and not values.stored(action)
+        and not is_row_value(action)
+        and readings[id(action)] == 1
+        and reads_once(reader.iop)
+        and any(source.maker is action for source in values.sources[id(reader)])
+    )
+
+
+def readings_of(actions: Sequence[Action], values: OperandValues) -> Counter[int]:
+    """How often actions of a group, and those computed again for them, read the value of each, by id."""
+    return Counter(reading for action in actions for reading in _readings(action, values))
+
+
+def stored_alone(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
+    """The actions of a group, by id, whose value is stored, as it is, and read by no other."""
+    readings = readings_of(actions, values)
+    return frozenset(
+        id(action)
+        for action in actions
+        if action.kind == MAP
+        and values.stored(action)
+        and not is_row_value(action)
+        and id(action) not in readings
+        and action.write.pointer.dtype in PLAIN
+    )
+
+
+def _readings(action: Action, values: OperandValues) -> list[int]:
+    """Whose values an action reads, by id, and those that it computes again for it read."""
+    found = []
+    for source in values.sources[id(action)]:
+        if source.maker is not None and source.origin in (Origin.REGISTER, Origin.AGAIN):
+            found += [id(source.maker), *_readings(source.maker, values)]
+    return found
