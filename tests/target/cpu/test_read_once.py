@@ -50,7 +50,7 @@ SUM_WITH_FIRST = "binary.add.{d} c{t}, b{t}, a{t}"
         (chain(SCALED, SHIFTED), False),
         (chain(SCALED, SQUARED), True),  # b twice
         (chain(SCALED, GREATEST), True),  # which compares b and chooses it
-        (chain(SCALED, SUM_WITH_FIRST), True),  # a twice
+        (chain(SCALED, SUM_WITH_FIRST), False),  # x is loaded twice
         (chain(SCALED, SHIFTED, dtype="bf16"), True),  # rounded at each step
     ],
     ids=["a chain", "squared", "compared", "read later", "bf16"],

@@ -170,9 +170,10 @@ class Collected:
             new = code.bind(self.combine(old, code.bind(value)))
             code.add(first_lanes.store(text, buffer, at, new, first, not self.kernel.avx512))
             return
+        # held, so that it is loaded before the sum, which lies in memory too
+        value = code.bind(value)
         old = tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))])
-        if not combines_once(self.action.iop):
-            old, value = code.bind(old), code.bind(value)
+        old = old if combines_once(self.action.iop) else code.bind(old)
         code.add(self._put(col, self.combine(old, value)))
 
     def finish(self, code: Code) -> None:

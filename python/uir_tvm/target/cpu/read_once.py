@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which values of a group are read once, right where they are made, and so need no cell.
 
-A cell is an allocation, a store, a load and a remark for debuggers until LLVM makes a register of it; three of
-four cells of a kernel would be read once.
+A cell is an allocation, a store, a load and a remark for debuggers until LLVM makes a register of it; three
+of four cells of a kernel would be read once.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def combines_once(iop: IOp) -> bool:
 def read_at_all(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
     """The actions of a group, by id, that something comes of: memory, a reduction, or another's operand."""
     found: set[int] = set()
+    own = _ids(actions)
     for action in reversed(actions):
         if action.kind != MAP or values.stored(action) or is_row_value(action) or id(action) in found:
-            found |= {id(action), *_readings(action, values)}
+            found |= {id(action), *_readings(action, values, own)}
     return frozenset(found)
 
 
@@ -70,8 +71,9 @@ def handed_on(actions: Sequence[Action], values: OperandValues) -> frozenset[int
 
 
 def readings_of(actions: Sequence[Action], values: OperandValues) -> Counter[int]:
-    """How often actions of a group, and those computed again for them, read the value of each, by id."""
-    return Counter(reading for action in actions for reading in _readings(action, values))
+    """How often actions of a group, and what is computed again for them, read the value of each, by id."""
+    own = _ids(actions)
+    return Counter(reading for action in actions for reading in _readings(action, values, own))
 
 
 def stored_alone(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
@@ -88,10 +90,16 @@ def stored_alone(actions: Sequence[Action], values: OperandValues) -> frozenset[
     )
 
 
-def _readings(action: Action, values: OperandValues) -> list[int]:
-    """Whose values an action reads, by id, and those that it computes again for it read."""
+def _readings(action: Action, values: OperandValues, own: frozenset[int]) -> list[int]:
+    """Whose values an action reads, by id; those of what it computes again among them."""
     found = []
     for source in values.sources[id(action)]:
         if source.maker is not None and source.origin in (Origin.REGISTER, Origin.AGAIN):
-            found += [id(source.maker), *_readings(source.maker, values)]
+            found.append(id(source.maker))
+            if id(source.maker) not in own:
+                found += _readings(source.maker, values, own)
     return found
+
+
+def _ids(actions: Sequence[Action]) -> frozenset[int]:
+    return frozenset(map(id, actions))
