@@ -31,7 +31,7 @@ PREFIX = "__tvm_ffi_"
 #: What names of calls begin with that ask for another function, of the module or of those that it imports.
 ASKING = "tirx.tvm_call_"
 #: Calls and stores of a part that is worth a module of its own: what every module has takes some 6 ms.
-WORTH = 300
+WORTH = 200
 #: The level of LLVM's optimisation of what asks for none, and TVM's name of it.
 FULL, OPTION = 3, "opt-level"
 
