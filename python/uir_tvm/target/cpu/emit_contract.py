@@ -23,7 +23,6 @@ from .code import Code
 from .element_access import access_of
 from .elements import constant, convert, element, splat
 from .emit_value import KernelContext
-from .read_once import PLAIN
 
 #: Most rows of a block: more of them than hide the latency of a multiply-add only make code longer.
 MOST_ROWS = 12
@@ -139,9 +138,7 @@ class ContractEmitter:
         loop_beside(code, self.kernel.text, *self.depth, 1, len(held), step, "k")
         write, memory = self.action.write, self.kernel.memory
         for buffer, (r, c) in zip(held, each, strict=True):
-            value = tirx.BufferLoad(buffer, [at])
-            value = value if self.action.iop.dtype in PLAIN else code.bind(value)
-            value = element(self.action.iop.dtype).round(value)
+            value = element(self.action.iop.dtype).round(code.bind(tirx.BufferLoad(buffer, [at])))
             code.add(memory.store(write, memory.address(self.kernel.scope, write, r, c), value))
 
     def _initial(self, row: Expr, col: Expr, lanes: int) -> Expr:

@@ -22,7 +22,7 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
-from .read_once import handed_on, read_at_all, readings_of, reads_once, stored_alone
+from .read_once import handed_on, read_at_all, readings_of, reads_once
 from .spans import spanned, takes_spans
 from .values import Origin, is_brief, is_cheap, is_row_value
 from .vector_math import avx512, binding
@@ -83,8 +83,9 @@ class GroupEmitter:
         #: whether rows of operands need not exist where columns do
         self.asks_rows = False
         #: actions whose value something reads, and those whose value is read once, right where it is made
+        #: actions whose value something reads, and those whose value the next one alone does
         self.live = read_at_all(group.actions, self.values)
-        self.unheld = handed_on(group.actions, self.values) | stored_alone(group.actions, self.values)
+        self.handed_on = handed_on(group.actions, self.values)
         self.readings = readings_of(group.actions, self.values)
 
     def hoist(self, code: Code) -> None:
@@ -315,7 +316,7 @@ class GroupEmitter:
             elif action.kind == COLLECT:
                 self.collected[id(action)].take(code, value, point.col, point.first)
             else:
-                if id(action) not in self.unheld:
+                if id(action) not in self.handed_on:
                     value = code.bind(value)
                 made[id(action)] = value
                 if is_row_value(action):
@@ -360,7 +361,7 @@ class GroupEmitter:
             code.add(first_lanes.store(self.kernel.text, buffer, address, held, point.first, in_parts))
         elif point.lanes == lanes and streams.active(action, self.row.nest.rows, lanes):
             pointer = action.write.pointer
-            code.add(streams.store(memory.buffer(pointer), address, code.bind(value), pointer.dtype))
+            code.add(streams.store(memory.buffer(pointer), address, value, pointer.dtype))
         else:
             code.add(memory.store(action.write, address, value))
 

@@ -53,7 +53,9 @@ def read_at_all(actions: Sequence[Action], values: OperandValues) -> frozenset[i
 def handed_on(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
     """The actions of a group, by id, whose value the next one reads, once, and nothing else does.
 
-    Nothing is stored between the two, so that the next may compute the value itself.
+    Nothing is stored between the two, so that the next may compute the value itself.  What is stored has a
+    cell: TVM's `StorageRewrite` gives a result the memory of an operand in the same statement, and columns
+    that are made twice would be made of results.
     """
     live = read_at_all(actions, values)
     order = [action for action in actions if id(action) in live]
@@ -74,20 +76,6 @@ def readings_of(actions: Sequence[Action], values: OperandValues) -> Counter[int
     """How often actions of a group, and what is computed again for them, read the value of each, by id."""
     own = _ids(actions)
     return Counter(reading for action in actions for reading in _readings(action, values, own))
-
-
-def stored_alone(actions: Sequence[Action], values: OperandValues) -> frozenset[int]:
-    """The actions of a group, by id, whose value is stored, as it is, and read by no other."""
-    readings = readings_of(actions, values)
-    return frozenset(
-        id(action)
-        for action in actions
-        if action.kind == MAP
-        and values.stored(action)
-        and not is_row_value(action)
-        and id(action) not in readings
-        and action.write.pointer.dtype in PLAIN
-    )
 
 
 def _readings(action: Action, values: OperandValues, own: frozenset[int]) -> list[int]:
