@@ -82,7 +82,6 @@ class GroupEmitter:
         self.masked = False
         #: whether rows of operands need not exist where columns do
         self.asks_rows = False
-        #: actions whose value something reads, and those whose value is read once, right where it is made
         #: actions whose value something reads, and those whose value the next one alone does
         self.live = read_at_all(group.actions, self.values)
         self.handed_on = handed_on(group.actions, self.values)
