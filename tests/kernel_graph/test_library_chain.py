@@ -132,3 +132,11 @@ def test_channels_that_are_no_whole_vectors_stay() -> None:
         return block(emit, x, 40, 16, 1)
 
     assert chains_of(check(body, NARROW)) == []
+
+
+def test_activations_that_tiles_lack_stay_apart() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        return conv(emit, windows(emit, emit(op.nn.gelu(conv(emit, x, 32, 1))), 2), 16, 3)
+
+    (node,) = chains_of(check(body, NARROW))
+    assert [part.activation for part in node.attrs.parts] == ["relu", "none"]

@@ -16,7 +16,8 @@ from attrs import evolve
 
 from ..library.attrs import Conv2dAttrs
 from ..library.chain_attrs import Conv2dChainAttrs, by_channel, of_pixels
-from ..library.library_tables import LibraryTable
+from ..library.library_tables import ChainLimits, LibraryTable
+from ..library.reference import activation_name
 from ..sizes.open_arithmetic import is_open
 from .channels_last import CONVOLUTION, TO_FIRST
 from .choices import DEFAULT
@@ -56,18 +57,18 @@ def chain_convolutions(program: Program, table: LibraryTable) -> None:
         if len(readers) != 1 or value in outputs or value.memory is not None:
             return None
         ((reader, position),) = readers
-        return reader if position == 0 and _is_part(reader) else None
+        return reader if position == 0 and _is_part(reader, limits) else None
 
-    for op in [op for op in program.ops if _is_part(op) and by_channel(conv2d_attrs(op))]:
+    for op in [op for op in program.ops if _is_part(op, limits) and by_channel(conv2d_attrs(op))]:
         if op.result.shape[-1] % limits.channels:
             continue
         parts, between = [op], 0
         before = op.operands[0].base.producer
-        if before is not None and _is_of_pixels(before) and sole_reader(before.result) is op:
+        if before is not None and _is_of_pixels(before, limits) and sole_reader(before.result) is op:
             parts.insert(0, before)
             between = before.result.nbytes
         behind = sole_reader(op.result)
-        if behind is not None and _is_of_pixels(behind) and operand(op, "residual") is None:
+        if behind is not None and _is_of_pixels(behind, limits) and operand(op, "residual") is None:
             parts.append(behind)
             between = max(between, op.result.nbytes)
         if between >= limits.min_bytes:
@@ -75,7 +76,7 @@ def chain_convolutions(program: Program, table: LibraryTable) -> None:
     program.sort()
 
 
-def _is_part(op: Op) -> bool:
+def _is_part(op: Op, limits: ChainLimits) -> bool:
     """Whether a convolution lies and computes as those of a chain do."""
     if op.name != CONVOLUTION or op.attrs.get("option", DEFAULT) != DEFAULT:
         return False
@@ -85,13 +86,15 @@ def _is_part(op: Op) -> bool:
         return False
     if weight.base.constant is None or {data.base.dtype, op.result.dtype} != {DTYPE}:
         return False
+    if activation_name(conv2d_attrs(op).activation) not in limits.activations:
+        return False
     n, c, h, w = data.shape
     image = Layout.contiguous((n, h, w, c)).permute(TO_FIRST)
     return data.base.size == n * c * h * w and data.layout == image
 
 
-def _is_of_pixels(op: Op) -> bool:
-    return _is_part(op) and of_pixels(conv2d_attrs(op))
+def _is_of_pixels(op: Op, limits: ChainLimits) -> bool:
+    return _is_part(op, limits) and of_pixels(conv2d_attrs(op))
 
 
 def _join(program: Program, parts: Sequence[Op]) -> None:

@@ -79,11 +79,14 @@ class ChainLimits:
         Fewest bytes of an image between them.
     channels : int
         What channels of windows are a multiple of: they are computed in whole vectors.
+    activations : frozenset of str
+        Those that it applies on chip, by the library's names.
     """
 
     feature: str
     min_bytes: int
     channels: int
+    activations: frozenset[str]
 
 
 @attrs.frozen

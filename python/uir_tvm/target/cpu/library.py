@@ -23,7 +23,12 @@ ATTENTION = AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"})
 
 #: Images of more bytes are in no core's second cache when the next convolution reads them; vectors have 8 or
 #: 16 channels. Of smaller ones a chain takes as long as its convolutions, or longer.
-CHAINS = ChainLimits(PANELS, min_bytes=1 << 20, channels=16)
+CHAINS = ChainLimits(
+    PANELS,
+    min_bytes=1 << 20,
+    channels=16,
+    activations=frozenset("none relu leaky_relu clip tanh sigmoid silu hard_sigmoid hard_swish".split()),
+)
 
 #: One kernel takes 0.5 to 1.0 of the time of two products and a softmax, and no memory for scores; with
 #: larger heads a tile's queries leave the first-level cache.
