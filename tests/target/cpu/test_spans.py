@@ -8,7 +8,7 @@ import pytest
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.target.cpu.lower import lower
 from uir_tvm.target.cpu.processors import has_avx512
-from uir_tvm.target.cpu.windows import MOST_LOADS
+from uir_tvm.target.cpu.short_columns import MOST_LOADS
 
 from .support import HOST, check, parsed, signature
 

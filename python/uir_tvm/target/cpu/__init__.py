@@ -12,7 +12,7 @@ tile_of_lines  transposed tiles that go to memory by whole lines
 wide_elements  rows of a few bytes that are moved as one element
 row_lines   rows that share lines of a large result
 spans       vectors of which some lanes exist
-windows     short reductions along columns, of pools, whose values stay in registers
+short_columns  short reductions along columns, of pools, whose values stay in registers
 runs        rows that follow each other in memory: what the processor does by itself
 row_loops   passes over rows, each over all of them
 """

@@ -22,7 +22,7 @@ from ...errors import CodegenError
 from ...igraph.iops import REDUCE, mnemonic
 from ...igraph.nodes import IOp, ISlice
 from .element_access import WHOLE, Box, StridedAccess, access_of, swap_box
-from .windows import IN_REGISTERS
+from .short_columns import IN_REGISTERS
 
 MAP, REDUCE_ROW, COLLECT, SCATTER, OPAQUE = "map", "reduce", "collect", "scatter", "opaque"
 

@@ -43,10 +43,10 @@ from .processors import has_avx512
 from .read_through import read_through
 from .row_loops import is_near, is_short
 from .runs import vector_bytes_of
+from .short_columns import windows
 from .stream import Streams, fence
 from .values import OperandValues
 from .wide_elements import wide_elements
-from .windows import windows
 
 #: As far as LLVM optimises a kernel without products: their loops are vectors already, and what it does more
 #: changes no time (docs/targets/cpu.md).

@@ -10,7 +10,7 @@ import pytest
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.target.cpu.lower import lower
-from uir_tvm.target.cpu.windows import IN_REGISTERS, windows
+from uir_tvm.target.cpu.short_columns import IN_REGISTERS, windows
 
 from .support import check, parsed, signature
 
