@@ -8,11 +8,9 @@
 A figure is the CPU time of a process (`time.process_time`) until the first call has returned, what PyTorch
 exports aside; each is the median of `--repeat` fresh processes. "again" is a second compilation in the same
 process, "kept" the first one of a process that finds kernels on disk. "a kernel" is what a distinct one takes
-with one thread where nothing is kept and another model was compiled before: its stages, TVM's passes and
-LLVM, until its code is ready, without what reads the model and maps it to kernels. "wall" is the time of a
-clock for the same, in processes of their own with all CPUs that this one may use, where LLVM works beside the
-stages; it says little while others use these CPUs. Of growing networks the exponent says how the time grows
-from one number of operators to the next: 1 is in proportion.
+where nothing is kept and another model was compiled before: its stages, TVM's passes and LLVM, until its code
+is ready, without what reads the model and maps it to kernels. Of growing networks the exponent says how the
+time grows from one number of operators to the next: 1 is in proportion.
 """
 
 from __future__ import annotations
@@ -89,8 +87,8 @@ def _seconds(name: str, kind: str, cache: str, times: int, link: Any) -> None:
     link.send(found)
 
 
-def _of_kernels(name: str, clock: Callable[[], float], link: Any) -> None:
-    """In a process of its own: how many distinct kernels a model has, and the seconds that they take."""
+def _of_kernels(name: str, link: Any) -> None:
+    """In a process of its own: how many distinct kernels a model has, and the CPU seconds that they take."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     import uir_tvm
@@ -99,21 +97,21 @@ def _of_kernels(name: str, clock: Callable[[], float], link: Any) -> None:
     taken, build = [], api.build_library
 
     def timed(*args: Any) -> Any:
-        start = clock()
+        start = time.process_time()
         made = build(*args)
-        taken.append(clock() - start)
+        taken.append(time.process_time() - start)
         return made
 
     api.build_library = timed
     for module, inputs in ((torch.nn.Softmax(-1), (torch.randn(64, 48),)), _model(name)[:2]):
         program = torch.export.export(module.eval(), inputs)
         made = uir_tvm.compile(program, options=uir_tvm.CompileOptions(kernel_cache="off"))
-        start = clock()
+        start = time.process_time()
         made(*inputs)
-        called = clock()
+        called = time.process_time()
         made(*inputs)
         # the first call waits for machine code
-        taken.append(max(0.0, called - start - (clock() - called)))
+        taken.append(max(0.0, called - start - (time.process_time() - called)))
     link.send((len(made.info.kernels), sum(taken[2:])))
 
 
@@ -136,29 +134,10 @@ def measured(name: str, kind: str, cache: str = "off", times: int = 1) -> list[t
 
 
 def of_kernels(name: str, repeat: int) -> dict[str, float]:
-    """Distinct kernels of a model with fixed sizes, and the medians of CPU and of wall seconds of each."""
-    found: dict[str, float] = {}
-    for key, clock, threads in (("a kernel", time.process_time, "1"), ("wall", time.perf_counter, None)):
-        runs: list[tuple[int, float]] = [
-            _with_threads(threads, _of_kernels, name, clock) for _ in range(repeat)
-        ]
-        found["kernels"] = runs[0][0]
-        found[key] = statistics.median(taken for _, taken in runs) / max(runs[0][0], 1)
-    return found
-
-
-def _with_threads(threads: str | None, function: Callable[..., None], *args: Any) -> Any:
-    """`_alone` with so many worker threads; None: as the environment says."""
-    before = os.environ.get("UIR_NUM_THREADS")
-    if threads is not None:
-        os.environ["UIR_NUM_THREADS"] = threads
-    try:
-        return _alone(function, *args)
-    finally:
-        if before is None:
-            os.environ.pop("UIR_NUM_THREADS", None)
-        else:
-            os.environ["UIR_NUM_THREADS"] = before
+    """Distinct kernels of a model with fixed sizes, and the median of the CPU seconds that each takes."""
+    runs: list[tuple[int, float]] = [_alone(_of_kernels, name) for _ in range(repeat)]
+    count = runs[0][0]
+    return {"kernels": count, "a kernel": statistics.median(taken for _, taken in runs) / max(count, 1)}
 
 
 def _median(name: str, kind: str, repeat: int) -> dict[str, float]:
@@ -188,16 +167,12 @@ def main() -> None:
     told: dict[str, list[dict[str, Any]]] = {"models": [], "operators": []}
     if given.only:
         columns = ("export", "first", "again", "kept")
-        table = Table(
-            "model", "sizes", *(f"{each} s" for each in columns), "again", "kernels", "a kernel s", "wall s"
-        )
+        table = Table("model", "sizes", *(f"{each} s" for each in columns), "again", "kernels", "a kernel s")
         for name in given.only:
             for kind in given.sizes:
                 row = _median(name, kind, given.repeat)
                 row |= of_kernels(name, given.repeat) if kind == "fixed" else {}
-                own = ["", "", ""]
-                if "kernels" in row:
-                    own = [str(row["kernels"]), f"{row['a kernel']:.3f}", f"{row['wall']:.3f}"]
+                own = [str(row["kernels"]), f"{row['a kernel']:.3f}"] if "kernels" in row else ["", ""]
                 share = f"{row['again'] / row['first']:.0%}"
                 table.add_row(name, kind, *(f"{row[key]:.2f}" for key in columns), share, *own)
                 told["models"].append({"model": name, "sizes": kind, **row})

@@ -17,7 +17,7 @@ from tvm.tirx import compilation_pipeline as tir_pipeline
 from . import target_facts, threads
 from .device.device_kernel import DeviceKernel
 from .garbage import unsearched
-from .target import code_ahead, code_parts, host_side, registry
+from .target import code_parts, host_side, registry
 from .target.flat_passes import FLAT, finishing
 from .target.handing_over import handing_over
 from .target.record import TargetRecord
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 COMPILE_AHEAD: Mapping[str, Callable[[Iterable[KernelRecord]], None]] = target_facts.Facts("ahead")
 
 _registered = False
-#: TVM's own pipeline ``s_tir``: its passes, and those that end functions of the host and of devices.
-_stock: Callable[[], tuple[Any, Any, Any]] = tir_pipeline.PIPELINE_MAP["s_tir"]
 
 
 def register() -> None:
@@ -42,7 +40,6 @@ def register() -> None:
     target_facts.watch(_register_tag)
     host_side.register()
     code_parts.register()
-    code_ahead.register()
     _register_tir_pipeline()
     _register_relax_pipelines()
 
@@ -52,11 +49,10 @@ def _register_tag(record: TargetRecord) -> None:
 
 
 def _register_tir_pipeline() -> None:
-    global _stock
-    _stock = tir_pipeline.PIPELINE_MAP["s_tir"]
+    stock = tir_pipeline.PIPELINE_MAP["s_tir"]
 
     def factory() -> tuple[Any, Any, Any]:
-        passes, host, device = _stock()
+        passes, host, device = stock()
         return tvm.transform.Sequential([LowerKernels, finishing(passes)]), host, device
 
     tir_pipeline.register_tir_pipeline("s_tir", factory)
@@ -80,58 +76,27 @@ def _lowered(mod: tvm.IRModule) -> tvm.IRModule:
     from .schedule.empty_loops import without_empty_loops
 
     records: dict[Any, KernelRecord] = {}
-    given: dict[Any, tirx.PrimFunc] = {}
-    ours = {gvar: func for gvar, func in mod.functions.items() if _is_kernel(func)}
-    early = None if mod.attrs else code_ahead.ahead()
-    for count, (gvar, func) in enumerate(ours.items(), 1):
-        target = func.attrs["target"]
-        threads.before_compiling()
-        registry.place_of(target).say()
-        made = without_empty_loops(func)
-        if made is not func:
-            mod = _updated(mod, {gvar: made})
-        record = compile_kernel(made, target, gvar.name_hint)
-        records[gvar] = record
-        if early is not None and count < len(ours) and _is_for_the_host(record):
-            given |= early.take(_named(made, gvar, record), _finished)
+    for gvar, func in mod.functions.items():
+        target = func.attrs.get("target") if func.attrs else None
+        if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
+            threads.before_compiling()
+            registry.place_of(target).say()
+            made = without_empty_loops(func)
+            if made is not func:
+                mod = _updated(mod, {gvar: made})
+            records[gvar] = compile_kernel(made, target, gvar.name_hint)
     for ahead in COMPILE_AHEAD.values():
         ahead(
             [each for record in records.values() for each in (record, *(v.record for v in record.variants))]
         )
-    if given:
-        mod = tvm.IRModule({gvar: func for gvar, func in mod.functions.items() if gvar not in given})
     lowered: dict[Any, tirx.PrimFunc] = {}
-    alone = len(mod.functions) + len(given) == 1
+    alone = len(mod.functions) == 1
     for gvar, record in records.items():
-        if gvar in given:
-            continue
         # TVM finds out by itself which function a library's call runs, but not beside those that we add
         func = mod[gvar].with_attr(host_side.ENTRY, True) if alone else mod[gvar]
-        lowered |= _named(func, gvar, record)
+        for name, made in _functions(func, gvar.name_hint, record).items():
+            lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
     return _updated(mod, lowered) if lowered else mod
-
-
-def _is_kernel(func: Any) -> bool:
-    """Whether a function is for a target of ours, and in blocks."""
-    target = func.attrs.get("target") if func.attrs else None
-    return isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func)
-
-
-def _is_for_the_host(record: KernelRecord) -> bool:
-    return record.refusal is None and not isinstance(record.lowered, DeviceKernel)
-
-
-def _finished(mod: tvm.IRModule) -> tvm.IRModule:
-    """Functions of the host behind all passes of TVM's for them."""
-    passes, host, _ = _stock()
-    made: tvm.IRModule = host()(finishing(passes)(mod))
-    return made
-
-
-def _named(func: tirx.PrimFunc, gvar: Any, record: KernelRecord) -> dict[Any, tirx.PrimFunc]:
-    """The functions that take a function's place, its own by its own variable."""
-    made = _functions(func, gvar.name_hint, record)
-    return {gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name): each for name, each in made.items()}
 
 
 def _updated(mod: tvm.IRModule, functions: Mapping[Any, tirx.PrimFunc]) -> tvm.IRModule:

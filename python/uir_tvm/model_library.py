@@ -23,7 +23,6 @@ from .runtime.model_info import KernelInfo, StepRows
 from .runtime.stage_texts import StageTexts
 from .stages import Variant
 from .state_spec import StateSpec
-from .target.code_ahead import going_ahead
 
 
 def build_library(
@@ -59,7 +58,7 @@ def build_library(
 
 def _built(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
     small, constants = without_large(mod)
-    with called_by_a_program(), going_ahead():
+    with called_by_a_program():
         made = relax.build(small, target, relax_pipeline=None)
     constants.put_back(made)
     return made

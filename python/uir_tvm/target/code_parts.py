@@ -31,7 +31,7 @@ PREFIX = "__tvm_ffi_"
 #: What names of calls begin with that ask for another function, of the module or of those that it imports.
 ASKING = "tirx.tvm_call_"
 #: Calls and stores of a part that is worth a module of its own: what every module has takes some 6 ms.
-WORTH = 200
+WORTH = 300
 #: The level of LLVM's optimisation of what asks for none, and TVM's name of it.
 FULL, OPTION = 3, "opt-level"
 
@@ -72,7 +72,7 @@ def make_ready(library: tvm_ffi.Module) -> None:
     """
     parts = list(_parts_of(library))
     if len(parts) > 1:
-        _together(first_function, parts)
+        _together(_first_function, parts)
 
 
 def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., Any]) -> tvm_ffi.Module:
@@ -100,14 +100,14 @@ def _together(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any
 
 def _at_level(target: tvm.target.Target, mod: tvm.IRModule) -> tvm.target.Target:
     """The target at which LLVM optimises a module as far as one of its functions asks for."""
-    level = max((level_of(function) for function in mod.functions.values()), default=FULL)
+    level = max((_level(function) for function in mod.functions.values()), default=FULL)
     # a level that the target names is the user's
     if level == FULL or OPTION in target.attrs:
         return target
     return tvm.target.Target({**dict(target.export()), OPTION: level})
 
 
-def level_of(function: Any) -> int:
+def _level(function: Any) -> int:
     return int((function.attrs or {}).get(LLVM_LEVEL, FULL))
 
 
@@ -120,10 +120,10 @@ def _divided(mod: tvm.IRModule) -> list[tvm.IRModule]:
         return []
     functions = []
     for variable, function in mod.functions_items():
-        weight = weight_of(function)
+        weight = _weight(function)
         if weight is None:
             return []
-        functions.append(_Function(variable, function, weight, level_of(function)))
+        functions.append(_Function(variable, function, weight, _level(function)))
     parts: list[tvm.IRModule] = []
     left: list[_Function] = []
     levels = sorted({each.level for each in functions})
@@ -146,7 +146,7 @@ def _alike(functions: list[_Function]) -> list[tvm.IRModule]:
     return [tvm.IRModule({f.variable: f.function for f in part}) for part in parts if part]
 
 
-def weight_of(function: Any) -> int | None:
+def _weight(function: Any) -> int | None:
     """How many calls and stores a function has; None where it asks for another, or is none of TIR."""
     if not isinstance(function, tirx.PrimFunc):
         return None
@@ -175,7 +175,7 @@ def _parts_of(library: tvm_ffi.Module) -> Iterator[tvm_ffi.Module]:
         yield from _parts_of(imported)
 
 
-def first_function(part: tvm_ffi.Module) -> None:
+def _first_function(part: tvm_ffi.Module) -> None:
     """Ask for a function: TVM compiles all of its module then."""
     names = list(part.get_function("get_func_names")())
     if names:
