@@ -316,7 +316,9 @@ Conv2dChainAttrs Conv2dChainAttrs::Parse(const std::string& text) {
   const Fields fields(kOp, text);
   Conv2dChainAttrs out;
   for (const json::Object& part : fields.Objects("parts")) out.parts.push_back(ReadConv2d(Fields(kOp, part)));
-  if (const std::string why = NoChain(out.parts); !why.empty()) fields.Fail("parts", why);
+  if (const std::string why = NoChain(out.parts); !why.empty()) {
+    fields.Fail("parts", why + "\n  remedy: call them one by one");
+  }
   while (out.windows().packed) ++out.by_channel;
   return out;
 }

@@ -287,47 +287,34 @@ bool CanBand(const Conv2dChainAttrs& attrs, const TileKernels& kernels) {
 class StagedChain final : public Conv2dChainPlan {
  public:
   StagedChain(const Conv2dChainAttrs& attrs, int threads) : attrs_(attrs) {
-    for (const Conv2dAttrs& part : attrs_.parts)
-      plans_.push_back(part.packed ? MakeConv2dPlan(part, {}, threads) : nullptr);
-    const Conv2dAttrs& s = attrs_.windows();
-    const double products = static_cast<double>(s.kh * s.kw * s.c * s.ow);
-    const auto cost = [=](const std::array<int64_t, 3>& size) { return products * static_cast<double>(size[0]); };
-    split_ = ChooseSplit({SplitDim{s.n * s.oh, 1}, SplitDim{}, SplitDim{}}, threads, cost);
+    for (const Conv2dAttrs& part : attrs_.parts) plans_.push_back(MakeConv2dPlan(part, {}, threads));
   }
 
   void Run(const Conv2dChainData& data) const final {
-    const float* x = data.x;
+    const char* x = Bytes(data.x);
     std::vector<AlignedBuffer> between;
+    const std::vector<float> windows = Windows(data);
     for (size_t number = 0; number < plans_.size(); ++number) {
       const Conv2dAttrs& part = attrs_.parts[number];
       const bool is_last = number + 1 == plans_.size();
       if (!is_last) between.emplace_back(part.n * part.oh * part.ow * part.o * kFloat);
-      float* const out = is_last ? data.out : reinterpret_cast<float*>(between.back().data());
-      const float* const residual = is_last ? data.residual : nullptr;
-      if (plans_[number]) {
-        plans_[number]->Run({Bytes(x), data.parts[number].weight, Bytes(data.parts[number].bias), Bytes(residual),
-                             reinterpret_cast<char*>(out)});
-      } else {
-        ParallelRun(split_.count(), [&](int task) {
-          const Range rows = Part(part.n * part.oh, 1, split_.parts[0], split_[task][0]);
-          for (int64_t row = rows.begin; row < rows.begin + rows.size; ++row) {
-            RunRow(part, data.parts[number], x, residual, row, out);
-          }
-        });
-      }
+      char* const out = is_last ? reinterpret_cast<char*>(data.out) : between.back().data();
+      const bool is_by_channel = static_cast<int>(number) == attrs_.by_channel;
+      const char* const weight = is_by_channel ? Bytes(windows.data()) : data.parts[number].weight;
+      plans_[number]->Run({x, weight, Bytes(data.parts[number].bias), Bytes(is_last ? data.residual : nullptr), out});
       x = out;
     }
   }
 
   const WeightFormat* weight_format(int number) const final {
-    return plans_[number] ? plans_[number]->weight_format() : nullptr;
+    return number == attrs_.by_channel ? nullptr : plans_[number]->weight_format();
   }
 
   std::string Describe() const final {
     std::ostringstream text;
-    text << "{\"plan\": \"staged\", \"implementation\": \"C++\", \"of\": [";
+    text << "{\"plan\": \"staged\", \"of\": [";
     for (size_t number = 0; number < plans_.size(); ++number) {
-      text << (number ? ", " : "") << (plans_[number] ? plans_[number]->Describe() : "{\"plan\": \"plain\"}");
+      text << (number ? ", " : "") << plans_[number]->Describe();
     }
     text << "]}";
     return text.str();
@@ -336,50 +323,27 @@ class StagedChain final : public Conv2dChainPlan {
  private:
   static const char* Bytes(const float* x) { return reinterpret_cast<const char*>(x); }
 
-  /*! A row of windows for each channel, of all images' rows. */
-  static void RunRow(const Conv2dAttrs& s, const ChainPart& part, const float* x, const float* residual, int64_t row,
-                     float* out) {
-    const float* const weight = reinterpret_cast<const float*>(part.weight);
-    const int64_t image = row / s.oh, top = row % s.oh * s.stride[0] - s.padding[0], c = s.c;
-    for (int64_t column = 0; column < s.ow; ++column) {
-      const int64_t place = (row * s.ow + column) * c;
-      float* const to = out + place;
-      if (part.bias) std::copy_n(part.bias, c, to);
-      if (!part.bias) std::fill_n(to, c, 0.0f);
-      for (int64_t ky = 0; ky < s.kh; ++ky) {
-        for (int64_t kx = 0; kx < s.kw; ++kx) {
-          const int64_t y = top + ky * s.dilation[0];
-          const int64_t at = column * s.stride[1] - s.padding[1] + kx * s.dilation[1];
-          const bool inside = y >= 0 && y < s.h && at >= 0 && at < s.w;
-          const float* const from = x + ((image * s.h + y) * s.w + at) * c;
-          const float* const factors = weight + (ky * s.kw + kx) * c;
-          // beside an image there are zeros, of which an infinite weight makes NaN
-          for (int64_t channel = 0; channel < c; ++channel) {
-            to[channel] += factors[channel] * (inside ? from[channel] : 0.0f);
-          }
-        }
-      }
-      for (int64_t channel = 0; channel < c; ++channel) {
-        to[channel] = Finish<float>(s.epilogue, to[channel], 0.0f, residual ? residual[place + channel] : 0.0f);
-      }
+  /*! The weight of windows as a convolution by itself reads it: [c, 1, kh, kw]. */
+  std::vector<float> Windows(const Conv2dChainData& data) const {
+    const Conv2dAttrs& part = attrs_.windows();
+    const float* const from = reinterpret_cast<const float*>(data.parts[attrs_.by_channel].weight);
+    const int64_t taps = part.kh * part.kw;
+    std::vector<float> made(taps * part.c);
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t channel = 0; channel < part.c; ++channel) made[channel * taps + tap] = from[tap * part.c + channel];
     }
+    return made;
   }
 
   const Conv2dChainAttrs attrs_;
   std::vector<std::unique_ptr<Conv2dPlan>> plans_;
-  Split split_;
 };
 
 }  // namespace
 
-std::unique_ptr<Conv2dChainPlan> MakeBandedChain(const Conv2dChainAttrs& attrs, int threads) {
-  const TileKernels* kernels = TileKernelsHere();
-  if (!kernels || !CanBand(attrs, *kernels)) return nullptr;
-  return std::make_unique<BandedChain>(attrs, *kernels, threads);
-}
-
 std::unique_ptr<Conv2dChainPlan> MakeConv2dChain(const Conv2dChainAttrs& attrs, int threads) {
-  if (auto plan = MakeBandedChain(attrs, threads)) return plan;
+  const TileKernels* kernels = TileKernelsHere();
+  if (kernels && CanBand(attrs, *kernels)) return std::make_unique<BandedChain>(attrs, *kernels, threads);
   return std::make_unique<StagedChain>(attrs, threads);
 }
 

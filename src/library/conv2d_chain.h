@@ -38,7 +38,4 @@ class Conv2dChainPlan {
 //! after the other, each through memory.
 std::unique_ptr<Conv2dChainPlan> MakeConv2dChain(const Conv2dChainAttrs& attrs, int threads);
 
-/*! The first alone; null where there is none. */
-std::unique_ptr<Conv2dChainPlan> MakeBandedChain(const Conv2dChainAttrs& attrs, int threads);
-
 }  // namespace uir::library

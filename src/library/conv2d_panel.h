@@ -11,7 +11,7 @@ namespace uir::library {
 
 /*! What comes after a sum. */
 struct Bounds {
-  bool all;  // bounds are all of it, and a residual before them
+  bool all = false;  // bounds are all of it, and a residual before them
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 

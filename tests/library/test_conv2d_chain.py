@@ -198,6 +198,7 @@ def test_what_is_no_chain_is_refused() -> None:
         (evolve(first, residual="before_activation"), windows),
         (evolve(first, output_layout="NCHW"), windows),
         (evolve(first, packed=False), windows),
+        (evolve(first, alpha=2.0), windows),
     ):
         with pytest.raises(ShapeError, match="no chain"):
             Conv2dChainAttrs(parts=parts)
@@ -220,8 +221,9 @@ def test_what_is_no_chain_is_refused() -> None:
 def test_the_operator_refuses_other_texts(change: Any, message: str) -> None:
     it = CASES["expanded"]
     given, _, out = operands(it)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as told:
         call(change(it.to_json()), given, out)
+    assert "Library operator conv2d_chain" in str(told.value)
 
 
 def test_the_operator_refuses_other_operands() -> None:

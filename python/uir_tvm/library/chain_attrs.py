@@ -64,6 +64,7 @@ class Conv2dChainAttrs(OpenAttrs):
         )
         follow = all(a.output == b.input for a, b in zip(self.parts, self.parts[1:], strict=False))
         ends = all(part.residual == "none" for part in self.parts[:-1])
+        ends = ends and all(part.alpha == 1.0 for part in self.parts)
         last = all((part.input_layout, part.output_layout) == ("NHWC", "NHWC") for part in self.parts)
         if not (middle and pixels and follow and ends and last) or any(part.is_open for part in self.parts):
             raise ShapeError(

@@ -92,8 +92,8 @@ def _chain(text: str) -> Work:
     parts = Conv2dChainAttrs.from_json(text).parts
     works = [_convolution(part) for part in parts]
     between = 2 * sum(math.prod(part.output) for part in parts[:-1])  # neither written nor read
-    weights = (" by ".join("x".join(map(str, part.weight)) for part in parts),)
-    sizes = " by ".join(("x".join(map(str, parts[0].input)), *weights))
+    shapes = (parts[0].input, *(part.weight for part in parts))
+    sizes = " by ".join("x".join(map(str, shape)) for shape in shapes)
     return Work(sizes, sum(work.operations for work in works), sum(work.elements for work in works) - between)
 
 
