@@ -101,7 +101,7 @@ def _select(kernel: KernelContext, action: Action, args: Sequence[Expr], point: 
 
 
 def _reduce(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
-    """Elements of a window, from the first to the last, rounded once (`short_columns`); one element as it is."""
+    """Elements of a window, first to last, rounded once (`short_columns`); one element as it is."""
     if len(args) == 1:
         return args[0]
 
