@@ -16,7 +16,8 @@ def symbols_in(func: tirx.PrimFunc, outermost: bool = True) -> list[Any]:
     found: dict[Any, None] = {}
     for buffer in filter(tirx.is_buffer_var, func.params):
         for size in buffer.shape if outermost else buffer.shape[1:]:
-            structural_walk(size, (tvm.ir.Var, found.setdefault))
+            if not isinstance(size, tirx.IntImm):
+                structural_walk(size, (tvm.ir.Var, found.setdefault))
     return list(found)
 
 

@@ -42,6 +42,11 @@ def pow_(x: np.ndarray, k: float) -> np.ndarray:
     return np.array([one(float(v)) for v in x], np.float32)
 
 
+def twice(function: Callable[[Any, Any], relax.Expr], y: relax.Expr) -> relax.Expr:
+    """A function of one value as both of its operands."""
+    return function(y, y)
+
+
 Case = tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]
 #: The program, and what IEEE 754 (of pow: C) says it is.
 ZEROS: dict[str, Case] = {
@@ -63,6 +68,14 @@ OTHERS: dict[str, Case] = {
     "0 - x": (lambda x: op.subtract(c(0.0), x), lambda x: f(0) - x),
     "-0 - x": (lambda x: op.subtract(c(-0.0), x), lambda x: f(-0.0) - x),
     "x - x": (lambda x: op.subtract(x, x), lambda x: x - x),
+    "y - y": (lambda x: twice(op.subtract, op.multiply(x, c(2.0))), lambda x: f(2) * x - f(2) * x),
+    "y / y": (lambda x: twice(op.divide, op.abs(x)), lambda x: np.abs(x) / np.abs(x)),
+    "y == y": (lambda x: twice(op.equal, op.abs(x)), lambda x: x == x),
+    "2 x - 2 x": (
+        lambda x: op.subtract(op.multiply(x, c(2.0)), op.multiply(x, c(2.0))),
+        lambda x: f(2) * x - f(2) * x,
+    ),
+    "(x + 2) - x": (lambda x: op.subtract(op.add(x, c(2.0)), x), lambda x: x + f(2) - x),
     "x / x": (lambda x: op.divide(x, x), lambda x: x / x),
     "x * inf": (lambda x: op.multiply(x, c(INF)), lambda x: x * f(INF)),
     "x / inf": (lambda x: op.divide(x, c(INF)), lambda x: x / f(INF)),

@@ -92,11 +92,14 @@ class _Parameters:
 
 
 class _AccessWalk:
-    """Every access of a function, in order; only what is written without ``reads``."""
+    """Every access of a function, in order; without ``reads`` only the stores into its parameters.
+
+    What takes buffers apart inside an expression is not seen then: the extractor refuses it.
+    """
 
     def __init__(self, func: tirx.PrimFunc, reads: bool = True) -> None:
         self.accesses: list[_Access] = []
-        self._reads = reads
+        self._reads, self._params = reads, frozenset(func.params)
         self.opaque: set[Any] = set()
         self._env: dict[Any, Any] = {}
         self._bindings: dict[Any, Any] = {}
@@ -286,6 +289,8 @@ class _AccessWalk:
 
     def _realize(self, stmt: Any) -> None:
         block = stmt.block
+        if not block.match_buffers and self._is_beside(block.body) and self._is_beside(block.init):
+            return
         first = []
         for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
             self._bindings[iter_var.var] = value
@@ -301,11 +306,20 @@ class _AccessWalk:
             with self._at(1):
                 self._visit(block.body)
 
+    def _is_beside(self, stmt: Any) -> bool:
+        """Whether a statement is none, or a store that nothing was asked about."""
+        if self._reads or stmt is None:
+            return stmt is None
+        return isinstance(stmt, tirx.BufferStore) and stmt.buffer not in self._params
+
     def _store(self, stmt: Any) -> None:
-        with self._at(0):
-            self._load(stmt.value)
-            for index in stmt.indices:
-                self._load(index)
+        if self._is_beside(stmt):
+            return
+        if self._reads:
+            with self._at(0):
+                self._load(stmt.value)
+                for index in stmt.indices:
+                    self._load(index)
         with self._at(1):
             self._access(stmt.buffer, stmt.indices, True)
 

@@ -68,10 +68,10 @@ def make_ready(library: tvm_ffi.Module) -> None:
     Parameters
     ----------
     library : tvm_ffi.Module
-        With what it imports; of one part, or loaded from a file, nothing is left to do.
+        With what it imports; of what was loaded from a file, nothing is left to do.
     """
     parts = list(_parts_of(library))
-    if len(parts) > 1:
+    if parts:
         _together(_first_function, parts)
 
 
@@ -94,6 +94,8 @@ def _built(mod: tvm.IRModule, target: tvm.target.Target, stock: Callable[..., An
 
 
 def _together(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    if len(values) == 1:
+        return [function(values[0])]
     with ThreadPoolExecutor(min(len(values), environment.num_threads())) as pool:
         return list(pool.map(function, values))
 

@@ -121,8 +121,8 @@ class DotEmitter:
         while size > 1:
             size //= 2
             parts = [base + lane for base in range(0, lanes_of(value), 2 * size) for lane in range(size)]
-            low = code.bind(tirx.Shuffle([value], parts))
-            high = code.bind(tirx.Shuffle([value], [lane + size for lane in parts]))
+            low = tirx.Shuffle([value], parts)
+            high = tirx.Shuffle([value], [lane + size for lane in parts])
             value = code.bind(low + high)
         return value
 

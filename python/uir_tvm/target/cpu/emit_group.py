@@ -22,6 +22,7 @@ from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
 from .groups import ColumnGroup, RowNest
+from .read_once import handed_on, operands, read_at_all, readings_of, reads_once
 from .spans import spanned, takes_spans
 from .values import Origin, is_brief, is_cheap, is_row_value
 from .vector_math import avx512, binding
@@ -81,6 +82,10 @@ class GroupEmitter:
         self.masked = False
         #: whether rows of operands need not exist where columns do
         self.asks_rows = False
+        #: actions whose value something reads, and those whose value the next one alone does
+        self.live = read_at_all(group.actions, self.values)
+        self.handed_on = handed_on(group.actions, self.values)
+        self.readings = readings_of(group.actions, self.values)
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -298,6 +303,8 @@ class GroupEmitter:
         if self.masked:
             point = attrs.evolve(point, guarded=True)
         for action in self.group.actions:
+            if id(action) not in self.live:
+                continue
             args = [self._operand(code, action, k, point, made) for k in range(len(action.reads))]
             if action.kind == SCATTER:
                 self._scatter(code, action, args, point)
@@ -308,6 +315,8 @@ class GroupEmitter:
             elif action.kind == COLLECT:
                 self.collected[id(action)].take(code, value, point.col, point.first)
             else:
+                if id(action) not in self.handed_on:
+                    value = code.bind(value)
                 made[id(action)] = value
                 if is_row_value(action):
                     self.row.values[id(action)] = value
@@ -321,7 +330,7 @@ class GroupEmitter:
         made: dict[int, Expr] = {}
         for each in self.group.actions:
             args = [self._operand(code, each, k, point, made) for k in range(len(each.reads))]
-            made[id(each)] = self._evaluated(code, each, args, point)
+            made[id(each)] = code.bind(self._evaluated(code, each, args, point))
             if each is action:
                 break
         return made[id(action)]
@@ -336,9 +345,9 @@ class GroupEmitter:
                 ahead.emit(code, fetch, self.kernel.memory, self.kernel.scope, at, copy * point.lanes)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
+        held = operands(code, args, reads_once(action.iop))
         with binding(code.bind), avx512(self.kernel.avx512):
-            value = value_at(self.kernel, action, [code.bind(arg) for arg in args], point)
-        return code.bind(value)
+            return value_at(self.kernel, action, held, point)
 
     def _store(self, code: Code, action: Action, value: Expr, point: Point) -> None:
         memory = self.kernel.memory
@@ -391,7 +400,9 @@ class GroupEmitter:
         if maker is not None:
             # an operand of a value that is computed again was a register value of its own group
             args = [self._operand(code, maker, k, point, made) for k in range(len(maker.reads))]
-            made[id(maker)] = self._evaluated(code, maker, args, point)
+            value = self._evaluated(code, maker, args, point)
+            alone = self.readings[id(maker)] == 1 and reads_once(action.iop)
+            made[id(maker)] = value if alone else code.bind(value)
             return made[id(maker)]
         return self._load(code, action, number, point)
 

@@ -18,6 +18,7 @@ from .code import Code
 from .elements import boundable, element, lanes_of, like
 from .emit_value import KernelContext, Point, parameter
 from .first_lanes import exist
+from .read_once import combines_once, operands
 from .scalar_ops import COMBINE
 
 Combine = Callable[[Expr, Expr], Expr]
@@ -50,6 +51,7 @@ class RowReduction:
     def __init__(self, code: Code, action: Action, lanes: int, copies: int) -> None:
         self.action, self.lanes, self.copies = action, lanes, copies
         self.combine: Combine = COMBINE[action.iop.name]
+        self.once = combines_once(action.iop)
         self.dtype = _held_dtype(action)
         name = f"acc_{action.write.pointer.name}"
         self.vectors = [scratch(code, name, self.dtype, lanes) for _ in range(copies)] if lanes > 1 else []
@@ -76,17 +78,16 @@ class RowReduction:
         counts = None if point is None else self._counts(point)
         if counts is not None:
             value = tirx.Select(counts, value, _initial(self.action, self.lanes))
-        value = code.bind(value)
         if copy is not None and self.vectors:
             buffer, at = self.vectors[copy], self._all(self.lanes)
         else:
-            buffer, at, value = self.scalar, index(0), self._across(code, value)
+            buffer, at, value = self.scalar, index(0), self._across(code, code.bind(value))
             self.has_scalars = True
         if once and copy is not None and copy not in self._begun:
             code.add(tirx.BufferStore(buffer, value, [at]))
         else:
-            old = code.bind(tirx.BufferLoad(buffer, [at]))
-            code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
+            new, old = operands(code, [value, tirx.BufferLoad(buffer, [at])], self.once)
+            code.add(tirx.BufferStore(buffer, self.combine(old, new), [at]))
         self._begun.add(copy)
 
     def _counts(self, point: Point) -> Expr | None:
@@ -99,7 +100,8 @@ class RowReduction:
         """The value of the row, rounded."""
         totals = [self._across(code, self._whole(code))] if self.vectors else []
         if self.has_scalars:
-            totals.append(code.bind(tirx.BufferLoad(self.scalar, [index(0)])))
+            totals.append(tirx.BufferLoad(self.scalar, [index(0)]))
+        totals = [code.bind(each) for each in totals]
         total = totals[0] if len(totals) == 1 else code.bind(self.combine(*totals))
         return rounded(self.action, total)
 
@@ -112,11 +114,12 @@ class RowReduction:
 
     def _whole(self, code: Code) -> Expr:
         """All vector accumulators combined."""
-        parts = [code.bind(tirx.BufferLoad(buffer, [self._all(self.lanes)])) for buffer in self.vectors]
+        loads = [tirx.BufferLoad(buffer, [self._all(self.lanes)]) for buffer in self.vectors]
+        parts = operands(code, loads, self.once)
         while len(parts) > 1:
             pairs = [self.combine(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
-            parts = [code.bind(p) for p in pairs] + ([parts[-1]] if len(parts) % 2 else [])
-        return parts[0]
+            parts = operands(code, pairs, self.once) + ([parts[-1]] if len(parts) % 2 else [])
+        return code.bind(parts[0])
 
     def _across(self, code: Code, value: Expr) -> Expr:
         """The lanes of one vector combined in halves."""
@@ -126,8 +129,8 @@ class RowReduction:
 
     def _halved(self, code: Code, value: Expr) -> Expr:
         lanes = lanes_of(value)
-        low = code.bind(tirx.Shuffle([value], list(range(lanes // 2))))
-        high = code.bind(tirx.Shuffle([value], list(range(lanes // 2, lanes))))
+        halves = (range(lanes // 2), range(lanes // 2, lanes))
+        low, high = operands(code, [tirx.Shuffle([value], list(half)) for half in halves], self.once)
         return code.bind(self.combine(low, high))
 
 
@@ -155,14 +158,17 @@ class Collected:
 
     def take(self, code: Code, value: Expr, col: Expr, first: Expr | None = None) -> None:
         """Combine values into their columns, of which only the ``first`` may exist."""
-        value = code.bind(boundable(value))
+        value = boundable(value)
         if first is not None:
             text, buffer, at = self.kernel.text, self.buffer, self._at(col, 1)
             old = code.bind(first_lanes.load(text, buffer, at, lanes_of(value), first))
-            new = code.bind(self.combine(old, value))
+            new = code.bind(self.combine(old, code.bind(value)))
             code.add(first_lanes.store(text, buffer, at, new, first, not self.kernel.avx512))
             return
-        old = code.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))]))
+        # held, so that it is loaded before the sum, which lies in memory too
+        value = code.bind(value)
+        old = tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))])
+        old = old if combines_once(self.action.iop) else code.bind(old)
         code.add(self._put(col, self.combine(old, value)))
 
     def finish(self, code: Code) -> None:
