@@ -345,7 +345,7 @@ class GroupEmitter:
                 ahead.emit(code, fetch, self.kernel.memory, self.kernel.scope, at, copy * point.lanes)
 
     def _evaluated(self, code: Code, action: Action, args: list[Expr], point: Point) -> Expr:
-        held = operands(code, args, reads_once(action.iop))
+        held = operands(code, args, reads_once(action))
         with binding(code.bind), avx512(self.kernel.avx512):
             return value_at(self.kernel, action, held, point)
 
@@ -401,7 +401,7 @@ class GroupEmitter:
             # an operand of a value that is computed again was a register value of its own group
             args = [self._operand(code, maker, k, point, made) for k in range(len(maker.reads))]
             value = self._evaluated(code, maker, args, point)
-            alone = self.readings[id(maker)] == 1 and reads_once(action.iop)
+            alone = self.readings[id(maker)] == 1 and reads_once(action)
             made[id(maker)] = value if alone else code.bind(value)
             return made[id(maker)]
         return self._load(code, action, number, point)

@@ -158,17 +158,14 @@ class Collected:
 
     def take(self, code: Code, value: Expr, col: Expr, first: Expr | None = None) -> None:
         """Combine values into their columns, of which only the ``first`` may exist."""
-        value = boundable(value)
+        value = code.bind(boundable(value))
         if first is not None:
             text, buffer, at = self.kernel.text, self.buffer, self._at(col, 1)
             old = code.bind(first_lanes.load(text, buffer, at, lanes_of(value), first))
-            new = code.bind(self.combine(old, code.bind(value)))
+            new = code.bind(self.combine(old, value))
             code.add(first_lanes.store(text, buffer, at, new, first, not self.kernel.avx512))
             return
-        # held, so that it is loaded before the sum, which lies in memory too
-        value = code.bind(value)
-        old = tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))])
-        old = old if combines_once(self.action.iop) else code.bind(old)
+        old = code.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))]))
         code.add(self._put(col, self.combine(old, value)))
 
     def finish(self, code: Code) -> None:

@@ -60,9 +60,14 @@ def _behind_a_call(value: Expr) -> Expr:
     return tvm.ir.Call("tirx.reinterpret", [value], ret_ty=value.ty)
 
 
-def reads_once(iop: IOp) -> bool:
-    """Whether the value of an iOp has each operand once, as it is."""
-    return iop.dtype in PLAIN and (iop.op in COPIES or iop.name in ONCE.get(iop.op, ()))
+def reads_once(action: Action) -> bool:
+    """Whether the value of an action has each operand once, as it is.
+
+    Of what is added to in memory operands are held: loads of several columns then come before the first store.
+    """
+    iop, stored = action.iop, action.write.pointer.name
+    once = iop.dtype in PLAIN and (iop.op in COPIES or iop.name in ONCE.get(iop.op, ()))
+    return once and all(read.access.pointer.name != stored for read in action.reads)
 
 
 def combines_once(iop: IOp) -> bool:
@@ -97,7 +102,7 @@ def handed_on(actions: Sequence[Action], values: OperandValues) -> frozenset[int
         and not values.stored(action)
         and not is_row_value(action)
         and readings[id(action)] == 1
-        and reads_once(reader.iop)
+        and reads_once(reader)
         and any(source.maker is action for source in values.sources[id(reader)])
     )
 
