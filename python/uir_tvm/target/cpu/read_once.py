@@ -44,8 +44,8 @@ def operands(code: Code, values: Sequence[Expr], once: bool) -> list[Expr]:
     """Values as an expression may have them: in cells, or in place where it has each ``once``.
 
     What two places read is behind a call at the second, and so is an expression that is read in place: TVM's
-    simplifier takes ``x - x`` of floats for 0 and ``(x + 1) - 1`` for x, as they are of real numbers, but does
-    not look through calls.
+    simplifier takes ``x - x`` of floats for 0 and ``(x + 1) - 1`` for x, as they are of real numbers, but
+    does not look through calls.
     """
     held: list[Expr] = []
     for value in values:
@@ -63,7 +63,7 @@ def _behind_a_call(value: Expr) -> Expr:
 def reads_once(action: Action) -> bool:
     """Whether the value of an action has each operand once, as it is.
 
-    Of what is added to in memory operands are held: loads of several columns then come before the first store.
+    Of what is added to in memory operands are held: loads of several columns then come before a store.
     """
     iop, stored = action.iop, action.write.pointer.name
     once = iop.dtype in PLAIN and (iop.op in COPIES or iop.name in ONCE.get(iop.op, ()))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 from tvm.ir import Expr
-from tvm_ffi import structural
 
 from ...errors import CodegenError
 from ...igraph.dtypes import dtype_of
@@ -297,12 +296,8 @@ def _comparison(name: str) -> Expression:
     def of(x: Expr, y: Expr) -> Expr:
         if type_of(x) == "bool":
             x, y = (tirx.Select(v, like(v, 1, "int32"), like(v, 0, "int32")) for v in (x, y))
-        if is_float(x):
-            itself = structural.structural_equal(x, y)
-            if name == "ne":
-                return negated(ordered(x) if itself else tirx.EQ(x, y))
-            if itself and name in ("eq", "le", "ge"):
-                return ordered(x)
+        if name == "ne" and is_float(x):
+            return negated(tirx.EQ(x, y))
         return _ORDER[name](x, y)
 
     return of
