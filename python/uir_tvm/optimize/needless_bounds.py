@@ -51,5 +51,14 @@ def _bounds(piece: ISlice, domain: StepDomain) -> list[Affine | None]:
 
 
 def _says_nothing(bound: Affine, is_end: bool, limit: int, domain: StepDomain) -> bool:
+    def beyond(value: int) -> bool:
+        return value >= limit if is_end else value <= 0
+
+    low, high = domain.range(bound)
+    if beyond(low if is_end else high):
+        return True
+    # a bound that matters mostly does so where all variables begin or end: the others need not be tried
+    if bound.is_linear or not all(map(beyond, domain.at_ends(bound))):
+        return False
     low, high = domain.extremes(bound)
-    return low >= limit if is_end else high <= 0
+    return beyond(low if is_end else high)

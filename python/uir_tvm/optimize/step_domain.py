@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
+import numpy as np
 
 from ..igraph import points
 from ..igraph.affine import Affine
@@ -50,3 +51,12 @@ class StepDomain:
     def extremes(self, value: Affine) -> tuple[int, int]:
         """Bounds of an expression, as `points.extremes`, for all sizes."""
         return points.extremes(value, self.variables) if self.launch.static else self.range(value)
+
+    def at_ends(self, value: Affine) -> list[int]:
+        """An expression where all of its variables are least, and where all are greatest; none with sizes."""
+        names = value.variables()
+        extents = {name: known for name in names if isinstance(known := self.variables[name], int)}
+        if not self.launch.static or len(extents) < len(names):
+            return []
+        ends = {name: np.array([0, extent - 1]) for name, extent in extents.items()}
+        return [int(found) for found in np.atleast_1d(value.values(ends))]
