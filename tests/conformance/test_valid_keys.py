@@ -62,7 +62,7 @@ def compiled(target: str, attention: str, room: int = ROOM, variants: str = "nam
 def test_keys_behind_are_not_read(target: str, attention: str) -> None:
     """One program for prompts, chunks and tokens; no kernel is compiled for the sizes of a call."""
     executable, wanted = compiled(target, attention), Kept()
-    for step, (place, rows) in enumerate([(0, 8), (8, 5), (13, 1), (14, 1), (32, 8)][: asked(4, 5)]):
+    for step, (place, rows) in enumerate([(0, 8), (8, 5), (13, 1), (14, 1), (32, 8)][: asked(3, 5)]):
         if place == 32:  # what lies between is written first
             for begin in (15, 23, 31):
                 given = call(begin, 8 if begin < 31 else 1, begin)
@@ -80,7 +80,8 @@ def test_keys_behind_are_not_read(target: str, attention: str) -> None:
 def test_units_that_have_no_keys(target: str) -> None:
     """One query of many keys is shared among units; of the first few keys some units have none."""
     executable, wanted = compiled(target, "kernel", 1024, "faster"), Kept(1024)
-    for step, (place, rows) in enumerate([(0, 8), (8, 1), (9, 8), (17, 8), (25, 8), (33, 1)]):
+    steps = [(0, 8), (8, 1), (9, 8), (17, 8), (25, 8), (33, 1)]
+    for step, (place, rows) in enumerate(steps[: asked(2, len(steps))]):
         given = call(place, rows, step)
         torch.testing.assert_close(
             torch.as_tensor(np.asarray(executable(*given))), wanted(*given), rtol=2e-5, atol=2e-5

@@ -32,13 +32,22 @@ def test_who_is_told() -> None:
     assert not any(_counts_keys(target, CompileOptions(cuda_graph=True)) for target in TARGETS)
 
 
+#: Two chunks, a token, some more, and as many as there is room for.
+PROMPTS = (TOKENS[:13], TOKENS[:14], TOKENS, [*TOKENS, *TOKENS[: ROOM - len(TOKENS)]])
+
+
+@pytest.fixture(scope="module")
+def wanted() -> list[np.ndarray]:
+    """What the CPU answers to each prompt."""
+    made = _load("uir-cpu")
+    return [np.array(made.prefill(tokens)) for tokens in PROMPTS]
+
+
 @pytest.mark.parametrize("target", DEVICES)
-def test_tokens_are_those_of_the_cpu(target: str) -> None:
-    made, wanted = _load(target), _load("uir-cpu")
-    for tokens in (TOKENS[:13], TOKENS[:14], TOKENS):  # two chunks, a token, some more
-        np.testing.assert_allclose(made.prefill(tokens), wanted.prefill(tokens), rtol=1e-4, atol=1e-4)
-    filled = [*TOKENS, *TOKENS[: ROOM - len(TOKENS)]]
-    np.testing.assert_allclose(made.prefill(filled), wanted.prefill(filled), rtol=1e-4, atol=1e-4)
+def test_tokens_are_those_of_the_cpu(target: str, wanted: list[np.ndarray]) -> None:
+    made = _load(target)
+    for tokens, logits in zip(PROMPTS, wanted, strict=True):
+        np.testing.assert_allclose(made.prefill(tokens), logits, rtol=1e-4, atol=1e-4)
     report = made.executable.report()
     (program,) = report["programs"]
     assert (report["imported_by_shape"], program["kernels_by_sizes"]) == ("", [])

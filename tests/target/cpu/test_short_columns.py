@@ -12,6 +12,7 @@ from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.target.cpu.lower import lower
 from uir_tvm.target.cpu.short_columns import IN_REGISTERS, windows
 
+from ...asked import every_two
 from .support import check, parsed, signature
 
 ROWS = 4
@@ -115,21 +116,26 @@ def test_what_is_no_accumulator_stays_a_loop() -> None:
     assert windows(graph) is graph
 
 
-@pytest.mark.parametrize("cols", [5, 8, 21, 40])
-@pytest.mark.parametrize("step", [1, 2, 3])
-@pytest.mark.parametrize("size", [(3, 3), (2, 2), (5, 5), (7, 7), (1, 4)], ids=str)
-def test_results_are_those_of_the_graph(size: tuple[int, int], step: int, cols: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "cols", "step"),
+    every_two([(3, 3), (2, 2), (5, 5), (7, 7), (1, 4)], [5, 8, 21, 40], [1, 2, 3]),
+    ids=str,
+)
+def test_results_are_those_of_the_graph(size: tuple[int, int], cols: int, step: int) -> None:
     graph = _pool(*size, cols=cols, step=step)
     x = np.random.default_rng(0).standard_normal(int(graph.params[0].size)).astype(np.float32)
     x[:: max(1, len(x) // 5)] = np.nan
     check(graph, [x])
 
 
-@pytest.mark.parametrize("op", list(COMBINED))
 @pytest.mark.parametrize(
-    "dtype", ["fp32", "fp16", "bf16", "fp64", "int8", "uint8", "int16", "int32", "int64"]
+    ("dtype", "op", "exact_rows"),
+    every_two(
+        ["fp32", "fp16", "bf16", "fp64", "int8", "uint8", "int16", "int32", "int64"],
+        list(COMBINED),
+        [False, True],
+    ),
 )
-@pytest.mark.parametrize("exact_rows", [False, True], ids=["rows hang over", "all rows"])
 def test_results_of_every_type(dtype: str, op: str, exact_rows: bool) -> None:
     """Of small whole numbers, whose sums and products are exact."""
     graph = _pool(dtype=dtype, op=op, step=2, exact_rows=exact_rows)
