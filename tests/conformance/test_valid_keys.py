@@ -57,6 +57,7 @@ def compiled(target: str, attention: str, room: int = ROOM, variants: str = "nam
     return uir_tvm.compile(program, target=target, options=options)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("attention", asked(ATTENTIONS[:2], ATTENTIONS))
 @pytest.mark.parametrize("target", TARGETS)
 def test_keys_behind_are_not_read(target: str, attention: str) -> None:
@@ -76,6 +77,7 @@ def test_keys_behind_are_not_read(target: str, attention: str) -> None:
     assert not any(program["kernels_by_sizes"] for program in report["programs"])
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("target", TARGETS)
 def test_units_that_have_no_keys(target: str) -> None:
     """One query of many keys is shared among units; of the first few keys some units have none."""
