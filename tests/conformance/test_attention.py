@@ -139,6 +139,7 @@ def reference(form: Form, q: Any, k: Any, v: Any, mask: Any = None) -> np.ndarra
     return np.asarray(weights / weights.sum(-1, keepdims=True) @ v)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize(("target", "form", "dtype", "head"), cases())
 def test_one_kernel_computes_every_form(target: str, form: str, dtype: str, head: int) -> None:
     """One kernel of ours, through all stages, of whose operands none is a mask that a rule says."""

@@ -38,6 +38,7 @@ def model(weight: list[np.ndarray], packing: Packing) -> tvm.IRModule:
     return builder.get()
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize(
     ("name", "target"), in_turn(asked(FEW, tuple(PACKINGS)), ("uir-ascend", "uir-bang", "uir-cuda"))
 )

@@ -117,6 +117,7 @@ def attention(case: Case, q: Any, k: Any, v: Any) -> np.ndarray:
     return np.asarray(weights / weights.sum(-1, keepdims=True) @ v)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("target", MODELS)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_that_the_diagonal_closes_are_left_out_and_the_rest_is_right(name: str, target: str) -> None:
@@ -137,6 +138,7 @@ def test_blocks_that_the_diagonal_closes_are_left_out_and_the_rest_is_right(name
     np.testing.assert_allclose(got[..., seen, :], want[..., seen, :], rtol=0, atol=2.0**-9 * 4)
 
 
+@pytest.mark.compares_itself
 @pytest.mark.parametrize("target", MODELS)
 def test_causal_attention_takes_less_than_one_that_sees_all(target: str) -> None:
     """By the model, where units take turns: each has early tiles and late ones."""
