@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "library/attention_units.h"
 #include "library/half_floats.h"
 #include "library/kernel.h"
 #include "library/panel_attention.h"
@@ -92,29 +93,11 @@ const BlocksByType& Best() {
   return any::kBlocks;
 }
 
-/*! The keys that a row of a mask opens, from the first to behind the last; `closed`, as all numbers, by its bits. */
-template <typename Bits>
-std::pair<int64_t, int64_t> OpenKeys(const Bits* mask, Bits closed, int64_t keys) {
-  int64_t end = keys, begin = 0;
-  while (end > 0) {  // in pieces, which the compiler makes vectors of
-    const int64_t piece = std::min<int64_t>(end, 64);
-    Bits differing = 0;
-    for (int64_t j = end - piece; j < end; ++j) differing |= mask[j] ^ closed;
-    if (differing != 0) break;
-    end -= piece;
-  }
-  while (end > 0 && mask[end - 1] == closed) --end;
-  while (begin < end && mask[begin] == closed) ++begin;
-  return {begin, end};
-}
-
-std::pair<int64_t, int64_t> OpenKeys(DType type, const char* mask, int64_t keys) {
-  if (type == DType::kF32) {
-    return OpenKeys(reinterpret_cast<const uint32_t*>(mask), uint32_t{0xff800000}, keys);  // -inf
-  }
-  const uint16_t closed = type == DType::kF16 ? 0xfc00 : 0xff80;  // -inf
-  return OpenKeys(reinterpret_cast<const uint16_t*>(mask), closed, keys);
-}
+/*! A unit, and its rows. */
+struct MadeUnit {
+  const char *keys, *values;
+  std::vector<AttentionRow> rows;
+};
 
 /*! What is summed of some rows over some keys. */
 struct Sums {
@@ -126,20 +109,25 @@ struct Sums {
 
 class Run {
  public:
-  Run(const AttentionAttrs& attrs, const AttentionData& data) : attrs_(attrs), data_(data) { MakeUnits(); }
+  Run(const AttentionAttrs& attrs, const AttentionData& data)
+      : attrs_(attrs), data_(data), all_(UnitsOf(attrs, data, &queries_)) {}
 
   void Go(int threads) {
-    const auto rows = static_cast<int64_t>(units_[0].rows.size());
-    if (InFloat32() && TilesPay(attrs_, rows) && RunTiledAttention(attrs_, units_, threads)) return;
+    const int64_t rows = all_.rows();
+    if (InFloat32() && TilesPay(attrs_, rows) && RunTiledAttention(attrs_, all_, threads)) return;
     if (PanelsPay(attrs_, rows)) {
-      const auto in_panels = [&](const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units) {
+      const auto in_panels = [&](const AttentionAttrs& attrs, const AttentionUnits& units) {
         return RunPanelAttention(attrs, units, threads);
       };
-      if (InFloat32() ? in_panels(attrs_, units_) : RunWidened(attrs_, data_, units_, threads, in_panels)) return;
+      if (InFloat32() ? in_panels(attrs_, all_) : RunWidened(attrs_, data_, all_, threads, in_panels)) return;
     }
     int64_t begin = attrs_.n, end = 0;
-    for (const AttentionUnit& unit : units_) {
-      for (const AttentionRow& row : unit.rows) begin = std::min(begin, row.begin), end = std::max(end, row.end);
+    for (const AttentionUnit& unit : all_.units) {
+      units_.push_back({unit.keys, unit.values, std::vector<AttentionRow>(rows)});
+      all_.MakeRows(unit, {0, rows}, units_.back().rows.data());
+      for (const AttentionRow& row : units_.back().rows) {
+        begin = std::min(begin, row.begin), end = std::max(end, row.end);
+      }
     }
     const int64_t open = std::max<int64_t>(end - begin, 0), chunk = std::min(kTaskRows, RoundUp(rows, kTileRows));
     const double products = static_cast<double>(units_.size()) * static_cast<double>(rows) * static_cast<double>(open) *
@@ -157,72 +145,8 @@ class Run {
     return std::all_of(std::begin(all), std::end(all), [](DType type) { return type == DType::kF32; });
   }
 
-  //! Batch axes along which keys stay the same give a unit more rows; each of the others gives more units.
-  void MakeUnits() {
-    const size_t rank = attrs_.batch.size();
-    auto shared = [&](size_t d) { return attrs_.key.strides[d] == 0 && attrs_.value.strides[d] == 0; };
-    auto at = [&](const OperandView& view, const std::vector<int64_t>& index) {
-      int64_t offset = view.offset;
-      for (size_t d = 0; d < rank; ++d) offset += index[d] * view.strides[d];
-      return offset;
-    };
-    std::vector<int64_t> index(rank);
-    auto walk = [&](bool along_shared, size_t d, const auto& self, const auto& body) -> void {
-      if (d == rank) return body();
-      if (shared(d) != along_shared) return self(along_shared, d + 1, self, body);
-      for (index[d] = 0; index[d] < attrs_.batch[d]; ++index[d]) self(along_shared, d + 1, self, body);
-      index[d] = 0;
-    };
-    const bool narrow = data_.query.type != DType::kF32;
-    if (narrow) {
-      int64_t rows = attrs_.m;
-      for (int64_t size : attrs_.batch) rows *= size;
-      queries_.resize(rows * attrs_.d);
-    }
-    const auto step = [&](const auto& of, const OperandView& view) {
-      return view.strides[rank] * static_cast<int64_t>(SizeOf(of.type));
-    };
-    const int64_t query_step = step(data_.query, attrs_.query), mask_step = step(data_.mask, attrs_.mask),
-                  out_step = step(data_.out, attrs_.out);
-    float* wide = queries_.data();
-    std::vector<std::pair<int64_t, int64_t>> open;  // of the mask's rows at open_at
-    int64_t open_at = -1, rows_of_unit = attrs_.m;
-    for (size_t d = 0; d < rank; ++d) rows_of_unit *= shared(d) ? attrs_.batch[d] : 1;
-    walk(false, 0, walk, [&] {
-      AttentionUnit unit{data_.key.at(at(attrs_.key, index)), data_.value.at(at(attrs_.value, index)), {}};
-      unit.rows.reserve(rows_of_unit);
-      walk(true, 0, walk, [&] {
-        const int64_t query = at(attrs_.query, index), out = at(attrs_.out, index), mask = at(attrs_.mask, index);
-        if (data_.mask.data && (open.empty() || mask != open_at)) {
-          open.clear(), open_at = mask;
-          for (int64_t row = 0; row < attrs_.m; ++row) {
-            open.push_back(OpenKeys(data_.mask.type, data_.mask.at(mask + row * attrs_.mask.strides[rank]), attrs_.n));
-          }
-        }
-        const char *given = data_.query.at(query), *added = data_.mask.at(mask);
-        char* to = data_.out.at(out);
-        for (int64_t row = 0; row < attrs_.m; ++row, given += query_step, added += mask_step, to += out_step) {
-          AttentionRow made{reinterpret_cast<const float*>(given), nullptr, to, 0, attrs_.n};
-          if (narrow) {
-            ToFloats(data_.query.type, given, attrs_.d, wide);
-            made.query = wide, wide += attrs_.d;
-          }
-          if (attrs_.first) made.begin = std::clamp(row + *attrs_.first, int64_t{0}, attrs_.n);
-          if (attrs_.last) made.end = std::clamp(row + *attrs_.last + 1, made.begin, attrs_.n);
-          if (data_.mask.data) {
-            made.mask = added;
-            made.begin = std::max(made.begin, open[row].first);
-            made.end = std::max(made.begin, std::min(made.end, open[row].second));
-          }
-          unit.rows.push_back(made);
-        }
-      });
-      units_.push_back(std::move(unit));
-    });
-  }
-
   /*! The keys of [begin, end) for rows of a unit. */
-  void Sum(const AttentionUnit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
+  void Sum(const MadeUnit& unit, int64_t first_row, int64_t rows, int64_t begin, int64_t end, Sums* sums) const {
     const size_t rank = attrs_.batch.size();
     const int64_t d = attrs_.d, e = attrs_.e, key_row = attrs_.key.strides[rank],
                   value_row = attrs_.value.strides[rank];
@@ -296,7 +220,7 @@ class Run {
     ParallelRun(tasks, [&](int task) {
       for (int64_t number = chunks - 1 - task; number >= 0; number -= tasks) {  // the longest rows first
         const int64_t of_unit = chunks / static_cast<int64_t>(units_.size()), row = number % of_unit * chunk;
-        const AttentionUnit& unit = units_[number / of_unit];
+        const MadeUnit& unit = units_[number / of_unit];
         const int64_t rows = std::min(chunk, static_cast<int64_t>(unit.rows.size()) - row);
         int64_t begin = attrs_.n, end = 0;
         for (int64_t r = row; r < row + rows; ++r) {
@@ -315,7 +239,7 @@ class Run {
     std::vector<std::vector<Sums>> parts(tasks);
     ParallelRun(tasks, [&](int task) {
       const Range keys = Part(open, kKeys, tasks, task);
-      for (const AttentionUnit& unit : units_) {
+      for (const MadeUnit& unit : units_) {
         parts[task].emplace_back(rows, attrs_.e);
         Sum(unit, 0, rows, begin + keys.begin, begin + keys.begin + keys.size, &parts[task].back());
       }
@@ -344,7 +268,8 @@ class Run {
   const AttentionData& data_;
   const BlocksByType& blocks_ = Best();
   std::vector<float> queries_;  // widened
-  std::vector<AttentionUnit> units_;
+  AttentionUnits all_;
+  std::vector<MadeUnit> units_;
 };
 
 }  // namespace

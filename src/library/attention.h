@@ -3,8 +3,6 @@
 // read.
 #pragma once
 
-#include <vector>
-
 #include "library/attrs.h"
 #include "library/dtype.h"
 
@@ -32,12 +30,6 @@ struct AttentionRow {
   const char* mask;
   char* out;
   int64_t begin, end;
-};
-
-/*! One head of keys, and all rows that read it. */
-struct AttentionUnit {
-  const char *keys, *values;
-  std::vector<AttentionRow> rows;
 };
 
 /*! Rows of queries in one pass over their keys; sums are float32. */

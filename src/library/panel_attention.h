@@ -3,9 +3,10 @@
 // laid out once for all rows of a head, and all sums stay in registers as long as they can.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "library/attention.h"
+#include "library/attention_units.h"
 
 namespace uir::library {
 
@@ -14,6 +15,10 @@ bool PanelsPay(const AttentionAttrs& attrs, int64_t rows);
 
 //! Attention of all units, whose keys, values, masks and results are float32; false where a query, key or value is
 //! infinite, NaN or very large: what is written then does not count.
-bool RunPanelAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads);
+bool RunPanelAttention(const AttentionAttrs& attrs, const AttentionUnits& units, int threads);
+
+/*! The code that this CPU runs, the fastest first, and which of it is taken from now on; false where it is none. */
+std::vector<std::string> AttentionVectors();
+bool SetAttentionVectors(const std::string& name);
 
 }  // namespace uir::library

@@ -64,6 +64,15 @@ const PanelKernels* PanelKernelsOfEight() {
   return nullptr;
 }
 
+bool HalvesVectors512() {
+#ifdef UIR_PANELS
+  static const bool halves = HasAvx512() && HalvesWideVectors();
+  return halves;
+#else
+  return false;
+#endif
+}
+
 const PanelKernels* PanelKernelsHere() {
 #ifdef UIR_PANELS
   // with AVX512 weights lie in panels of another width

@@ -194,8 +194,8 @@ UIR_INLINE void AddValues(const Frame& frame, const Tile& tile, const char* valu
 }
 
 /*! Some rows of a unit; false where a number has no pieces. */
-bool Attend(const Frame& frame, const AttentionUnit& unit, const Range& rows) {
-  const int64_t count = CeilDiv(rows.size, kQueries), numbers = frame.width * 2 * kSide;
+bool Attend(const Frame& frame, const AttentionUnit& unit, const AttentionRow* rows, int64_t row_count) {
+  const int64_t count = CeilDiv<int64_t>(row_count, kQueries), numbers = frame.width * 2 * kSide;
   const int64_t query_bytes = frame.depth * kStepBytes, block_steps = frame.block_keys / kDepth;
   const int64_t state_bytes = StateFloats(numbers) * sizeof(float);
   const int64_t weight_bytes = kKeysAtOnce / kDepth * kStepBytes;
@@ -210,11 +210,10 @@ bool Attend(const Frame& frame, const AttentionUnit& unit, const Range& rows) {
   Spread queries_spread, keys_spread, values_spread;
   std::vector<Tile> made;
   int64_t begin = frame.attrs.n, end = 0;
-  for (int64_t at = 0; at < rows.size; at += kQueries) {
-    const auto some = static_cast<int>(std::min<int64_t>(kQueries, rows.size - at));
+  for (int64_t at = 0; at < row_count; at += kQueries) {
+    const auto some = static_cast<int>(std::min<int64_t>(kQueries, row_count - at));
     char* queries = take(query_bytes);
-    Tile tile =
-        MakeTile(unit.rows.data() + rows.begin + at, some, numbers, reinterpret_cast<float*>(take(state_bytes)));
+    Tile tile = MakeTile(rows + at, some, numbers, reinterpret_cast<float*>(take(state_bytes)));
     begin = std::min(begin, tile.begin), end = std::max(end, tile.end);
     std::fill_n(tile.sums, numbers * kQueries, 0.0f);
     PackQueries(frame, tile, queries, &queries_spread);
@@ -264,14 +263,14 @@ bool TilesPay(const AttentionAttrs& attrs, int64_t rows) {
          HasTiles();
 }
 
-bool RunTiledAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads) {
+bool RunTiledAttention(const AttentionAttrs& attrs, const AttentionUnits& units, int threads) {
   const tiles::Frame frame(attrs);
   return RunParts(units, tiles::kQueries, threads,
-                  [&](const AttentionUnit& unit, const Range& rows) { return tiles::Attend(frame, unit, rows); });
+                  [&](const AttentionPart& part) { return tiles::Attend(frame, part.unit, part.rows, part.count); });
 }
 #else
 bool TilesPay(const AttentionAttrs&, int64_t) { return false; }
-bool RunTiledAttention(const AttentionAttrs&, const std::vector<AttentionUnit>&, int) { return false; }
+bool RunTiledAttention(const AttentionAttrs&, const AttentionUnits&, int) { return false; }
 #endif
 
 }  // namespace uir::library

@@ -3,9 +3,7 @@
 // pieces of 8 bits: three of each side, of which six products count, are as exact as float32.
 #pragma once
 
-#include <vector>
-
-#include "library/attention.h"
+#include "library/attention_units.h"
 
 namespace uir::library {
 
@@ -14,6 +12,6 @@ bool TilesPay(const AttentionAttrs& attrs, int64_t rows);
 
 //! Attention of all units, whose keys, values, masks and results are float32; false where a query, key or value is
 //! infinite, NaN, or very small or large: what is written then does not count.
-bool RunTiledAttention(const AttentionAttrs& attrs, const std::vector<AttentionUnit>& units, int threads);
+bool RunTiledAttention(const AttentionAttrs& attrs, const AttentionUnits& units, int threads);
 
 }  // namespace uir::library

@@ -4,17 +4,16 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
-#include "library/attention.h"
+#include "library/attention_units.h"
 
 namespace uir::library {
 
 /*! What computes units of float32; false where what is written does not count. */
-using Float32Attention = std::function<bool(const AttentionAttrs&, const std::vector<AttentionUnit>&)>;
+using Float32Attention = std::function<bool(const AttentionAttrs&, const AttentionUnits&)>;
 
 //! `units`, which are of `data`, in float32; false where `run` says so: nothing is written then.
-bool RunWidened(const AttentionAttrs& attrs, const AttentionData& data, std::vector<AttentionUnit> units, int threads,
+bool RunWidened(const AttentionAttrs& attrs, const AttentionData& data, AttentionUnits units, int threads,
                 const Float32Attention& run);
 
 }  // namespace uir::library

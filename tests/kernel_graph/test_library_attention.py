@@ -108,10 +108,16 @@ def test_open_rows_where_tiles_pay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("mcpu", "features"),
-    [("sapphirerapids", ["amx-bf16"]), ("znver4", []), ("x86-64-v3", ["avx2"]), ("x86-64-v2", [])],
+    [
+        ("sapphirerapids", ["amx-bf16"]),
+        ("znver4", ["avx512f"]),
+        ("icelake-server", []),
+        ("x86-64-v3", ["avx2"]),
+        ("x86-64-v2", []),
+    ],
 )
 def test_processors_that_have_tiles(mcpu: str, features: list[str]) -> None:
-    """Tiles of AMX, or panels with AVX2 where there is no AVX-512."""
+    """Tiles of AMX, or of vectors: of AVX-512 where it was measured, of AVX2 where there is no AVX-512."""
     table = library_of([str(key) for key in tvm.target.Target("uir-cpu").keys])
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "keys": ["uir", "cpu"]})
     assert [tiled.feature for tiled in table.on(target).tiled_attention] == features

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +18,19 @@ from uir_tvm.library.attrs import OperandLayout
 from uir_tvm.library.work import work_of
 
 ATTENTION = tvm_ffi.get_global_func("uir.library.cpu.attention")
+#: Vectors in which this CPU has tiles for many rows.
+VECTORS = [str(name) for name in tvm_ffi.get_global_func("uir.library.cpu.attention_vectors")()]
+
+
+@pytest.fixture(autouse=True, params=VECTORS or ["any"])
+def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """All that this CPU can run, one after the other; by default the first."""
+    choose = tvm_ffi.get_global_func("uir.library.cpu.set_attention_vectors")
+    if VECTORS:
+        choose(request.param)
+    yield
+    if VECTORS:
+        choose(VECTORS[0])
 
 
 def attributes(units: int, shared: int, m: int, n: int, d: int, e: int, **more: Any) -> AttentionAttrs:
@@ -261,6 +275,40 @@ def test_many_rows_of_which_some_have_no_key() -> None:
         got = run(of, q, k, v, mask)
         assert (got[closed] == 0).all() if safe else np.isnan(got[closed]).all()
         np.testing.assert_allclose(got, wanted(of, q, k, v, mask), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("apart", [40, 200, 400])
+@pytest.mark.parametrize("last", [None, 30])
+def test_rows_that_are_apart(apart: int, last: int | None) -> None:
+    """Keys and values whose rows lie so many numbers apart, as heads side by side leave them; odd sizes."""
+    rng = np.random.default_rng(apart)
+    m, n, d, e = 75, 283, 40, 40
+    q = rng.standard_normal((1, 1, m, d)).astype(np.float32)
+    k, v = (rng.standard_normal((1, n, apart)).astype(np.float32) for _ in range(2))
+    of = attributes(1, 1, m, n, d, e, scale=0.2, last=last)
+    of = evolve(
+        of, key=OperandLayout((n * apart, 0, apart, 1)), value=OperandLayout((n * apart, 0, apart, 1))
+    )
+    closed = np.zeros((m, n))
+    if last is not None:
+        closed[np.arange(n)[None] - np.arange(m)[:, None] > last] = -np.inf
+    want = wanted(of, q, k[..., :d], v[..., :e], closed)
+    np.testing.assert_allclose(run(of, q, k, v), want, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 3e38])
+def test_values_whose_sums_are_no_numbers(odd: float) -> None:
+    """A value that is none, or so large that weights not yet divided take it beyond all numbers."""
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, *shape, 32)).astype(np.float32) for shape in ((1, 40), (90,), (90,)))
+    v[0, 5, 7] = odd
+    of = attributes(1, 1, 40, 90, 32, 32, scale=0.3)
+    np.testing.assert_allclose(run(of, q, k, v), wanted(of, q, k, v, None), rtol=2e-5, atol=2e-6)
+
+
+def test_unknown_vectors() -> None:
+    with pytest.raises(ValueError, match="of another make"):
+        tvm_ffi.get_global_func("uir.library.cpu.set_attention_vectors")("of another make")
 
 
 def test_what_it_does_not_take() -> None:

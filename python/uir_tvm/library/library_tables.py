@@ -51,6 +51,8 @@ class TiledAttention:
         A feature with which kernels of ours are as fast, so that the library has no code there.
     min_rows, min_keys : int
         Fewest queries of a head, and fewest keys.
+    processors : frozenset of str
+        Those that compute it sooner so, as LLVM calls them; none: all.
     dtypes : frozenset of str
         Element types of all tensors.
     """
@@ -59,10 +61,13 @@ class TiledAttention:
     min_rows: int
     min_keys: int
     without: str | None = None
+    processors: frozenset[str] = frozenset()
     dtypes: frozenset[str] = frozenset({"float32"})
 
     def is_on(self, target: tvm.target.Target) -> bool:
         """Whether the library of a target's CPU has the code."""
+        if self.processors and str(target.attrs.get("mcpu", "")) not in self.processors:
+            return False
         lacks = self.without is None or not codegen.target_has_features(self.without, target)
         return lacks and reached_by(self.feature, target)
 
