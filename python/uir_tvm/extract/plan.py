@@ -197,7 +197,8 @@ class Planner:
             items = self._collected(converter)
             bad = {item.kind for item in items if item.stride(inner) is None}
             if not bad:
-                return factor if factor >= LEAST_COLUMNS or needed else None
+                few = factor < LEAST_COLUMNS and not needed
+                return None if few and not _repeats(items, f"{loop.name}o", inner, factor) else factor
             if linear_in_needed is None and not bad & {"store", "guard"}:
                 linear_in_needed = factor
         return linear_in_needed if needed else None
@@ -338,6 +339,18 @@ class Planner:
         self._split(loop, factor)
         inner = self.loops[at + 1]
         return None if inner.serial else inner
+
+
+def _repeats(items: Iterable[AffineQuantity], outer: str, inner: str, factor: int) -> bool:
+    """Whether two loops that were one are linear, and along the inner one everything goes on or stays.
+
+    A tile along the outer one is then loaded once, and stored ``factor`` times, however few these are.
+    """
+    for item in items:
+        around, within = item.stride(outer), item.stride(inner)
+        if around is None or within is None or (within != 0 and around != within * factor):
+            return False
+    return True
 
 
 def _divisors(extent: int) -> list[int]:

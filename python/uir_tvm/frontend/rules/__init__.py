@@ -7,7 +7,7 @@ rule of an operator that answers wins. The rules of `SIMPLIFY` keep every value 
 
 from __future__ import annotations
 
-from . import contraction, elementwise, image_convolutions, narrow, positions, sampling, views
+from . import contraction, elementwise, image_convolutions, narrow, positions, resizes, sampling, views
 from .rewriter import Rewriter, Rule
 
 SIMPLIFY: dict[str, tuple[Rule, ...]] = {
@@ -43,14 +43,16 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "cumsum": (positions.running_nothing,),
     "gather_nd": (views.constant_indices, positions.of_one_number, positions.indexed_together),
     "index_tensor": (views.constant_indices, positions.of_one_number, positions.indexed),
+    **{f"image.resize{rank}d": (resizes.repeated_pixels,) for rank in (2, 3)},
     "multinomial_from_uniform": (sampling.multinomial_from_uniform,),
     "nn.pixel_shuffle": (views.pixel_shuffle,),
     "permute_dims": (views.permute,),
     "power": (elementwise.power, elementwise.elementwise),
+    "repeat": (resizes.repeat,),
     "shape_of": (views.shape_of_static,),
     "strided_slice": (views.strided_slice, views.slice_before_permute, views.slice_before_reshape),
     "tensor_to_shape": (views.shape_of_constant,),
-    "take": (views.constant_indices, positions.repeated_indices, views.take_range),
+    "take": (views.constant_indices, positions.repeated_indices, views.take_range, resizes.repeated_elements),
     "where": (elementwise.select, elementwise.elementwise),
 }
 

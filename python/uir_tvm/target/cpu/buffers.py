@@ -95,6 +95,8 @@ class Buffers:
             return scope.expr(access.offset - base) + col * access.col
         down, along = self.strides(access)
         start = scope.expr(access.offset) + row * down
+        if access.times > 1:
+            col = tirx.floordiv(col, index(access.times))
         return start + col * along
 
     def strides(self, access: StridedAccess) -> tuple[Expr | int, Expr | int]:
@@ -103,12 +105,17 @@ class Buffers:
         row = access.row if self._held[access.pointer.name].row_base is None else 0
         return row if down is None else down, access.col if along is None else along
 
-    def load(self, access: StridedAccess, address: Expr, lanes: int) -> Expr:
-        """``lanes`` elements along the columns from an address, in the compute type."""
+    def load(self, access: StridedAccess, address: Expr, lanes: int, phase: int = 0) -> Expr:
+        """``lanes`` elements along the columns from an address, in the compute type.
+
+        ``phase``: how often the first element of an access that repeats each came before.
+        """
         buffer = self.buffer(access.pointer)
         row = element(access.pointer.dtype)
         if lanes == 1 or access.col == 0:
             return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
+        if access.times > 1:
+            return row.load(_repeated(buffer, address, lanes, access.times, phase))
         if self.strides(access)[1] == EVERY_SECOND and keeps_still(access.pointer):
             return row.load(_every_second(buffer, address, lanes))
         return row.load(tirx.BufferLoad(buffer, [self._lanes(access, address, lanes)]))
@@ -138,6 +145,17 @@ def _every_second(buffer: tirx.Buffer, address: Expr, lanes: int) -> Expr:
     """
     ramps = (tirx.Ramp(at, index(1), lanes) for at in (address, address + (lanes - 1)))
     return second_of_two([tirx.BufferLoad(buffer, [ramp]) for ramp in ramps], lanes)
+
+
+def _repeated(buffer: tirx.Buffer, address: Expr, lanes: int, times: int, phase: int) -> Expr:
+    """Each element from an address on so many times, the first one ``phase`` times less."""
+    places = [(phase + lane) // times for lane in range(lanes)]
+    if places[-1] == 0:
+        return tirx.Broadcast(tirx.BufferLoad(buffer, [address]), lanes)
+    loaded = places[-1] + 1
+    vector = tirx.BufferLoad(buffer, [tirx.Ramp(address, index(1), loaded)])
+    # TVM wants no more lanes of a shuffle than its vectors have
+    return tirx.Shuffle([vector] * -(-lanes // loaded), places)
 
 
 def second_of_two(vectors: Sequence[Expr], lanes: int) -> Expr:

@@ -31,10 +31,12 @@ class Overlap(IntEnum):
 
 @attrs.frozen
 class StridedAccess:
-    """Element (r, c) of the domain lies at ``offset + r*row + c*col``; stride 0 repeats an element.
+    """Element (r, c) of the domain lies at ``offset + r*row + c//times*col``; stride 0 repeats an element.
 
     Attributes
     ----------
+    times : int
+        How many neighbours along the columns are the same element.
     pitches : (Affine or None, Affine or None)
         The strides of rows and columns that sizes decide; ``row`` or ``col`` is then `OPEN_STRIDE`.
     """
@@ -44,6 +46,7 @@ class StridedAccess:
     row: int
     col: int
     pitches: tuple[Affine | None, Affine | None] = (None, None)
+    times: int = 1
 
     def swapped(self) -> StridedAccess:
         """The same with rows and columns of the domain exchanged."""
@@ -96,7 +99,7 @@ def relation(a: StridedAccess, a_domain: Domain, b: StridedAccess, b_domain: Dom
     if a.pointer.name != b.pointer.name:
         return Overlap.DISJOINT
     difference = b.offset - a.offset
-    if a.pitches != (None, None) or b.pitches != (None, None):
+    if a.pitches != (None, None) or b.pitches != (None, None) or a.times != 1 or b.times != 1:
         # what lies within the dimensions has an address of its own
         return Overlap.SAME if a == b and a_domain == b_domain else Overlap.OTHER
     if not difference.is_constant:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,8 @@ class GroupEmitter:
         self.live = read_at_all(group.actions, self.values)
         self.handed_on = handed_on(group.actions, self.values)
         self.readings = readings_of(group.actions, self.values)
+        #: how many neighbours of a row are one element of what it reads
+        self.times = max((read.access.times for a in group.actions for read in a.reads), default=1)
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -154,6 +157,8 @@ class GroupEmitter:
             unroll = max(1, min(SLOW_VECTORS, self.group.cols // lanes))
         if ragged is not None:
             unroll = max(unroll, ragged.vectors)
+        period = self.times // math.gcd(self.times, lanes)
+        unroll = -(-unroll // period) * period
         step = lanes * unroll
         count = code.bind_index(number)
         known = as_int(count)
@@ -165,7 +170,8 @@ class GroupEmitter:
                 # as many rounds as LLVM would put beside each other are more than most rows have
                 inner.add(self.kernel.text.once())
             for k in range(unroll):
-                self.point(inner, Point(self.row.number, col + k * lanes, lanes), k)
+                phase = k * lanes % self.times
+                self.point(inner, Point(self.row.number, col + k * lanes, lanes, phase=phase), k)
 
         def one(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, lanes), 0)
@@ -176,7 +182,7 @@ class GroupEmitter:
             done = code.bind_index(begin + main * index(step))
             if ragged is not None:
                 self.nest.streams.enable(False)  # what fills no line
-            if unroll > 1:
+            if unroll > 1 and period == 1:
                 rest = tirx.truncdiv(end - done, index(lanes))
                 code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
                 done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
@@ -191,15 +197,21 @@ class GroupEmitter:
         loop_beside(code, self.kernel.text, begin, index(known // step), step, beside, several, "c")
         at = begin + known // step * step
         left = known % step
-        code.loop(at, index(left // lanes), lanes, one, "c")
+        if period == 1:
+            code.loop(at, index(left // lanes), lanes, one, "c")
+        else:
+            for done in range(0, left // lanes * lanes, lanes):
+                self.point(code, Point(self.row.number, at + done, lanes, phase=done % self.times), 0)
         at, left = at + left // lanes * lanes, left % lanes
         if left and known >= lanes and self._ends_again():
-            last = Point(self.row.number, at + left - lanes, lanes, again=lanes - left)
+            phase = (known - lanes) % self.times
+            last = Point(self.row.number, at + left - lanes, lanes, again=lanes - left, phase=phase)
             self.point(code, last, 0)
             return
         while left:
             width = 1 << (left.bit_length() - 1)
-            self.point(code, Point(self.row.number, at, width), None)
+            phase = (known - left) % self.times
+            self.point(code, Point(self.row.number, at, width, phase=phase), None)
             at, left = at + width, left - width
 
     def _end(self, code: Code, begin: Expr, end: Expr, lanes: int, follows: Expr | None = None) -> None:
@@ -262,7 +274,7 @@ class GroupEmitter:
             if action.kind == COLLECT or (action.kind != REDUCE_ROW and self.values.stored(action)):
                 accesses.append(action.write)
         masked = self.kernel.masked
-        return all(a.col == 1 and first_lanes.supported(a.pointer.dtype, masked) for a in accesses)
+        return all(a.col == a.times == 1 and first_lanes.supported(a.pointer.dtype, masked) for a in accesses)
 
     def _loaded(self, action: Action, again: bool) -> Iterator[StridedAccess]:
         """What an action loads, and what is loaded where it or what made its operands is computed again."""
@@ -417,12 +429,13 @@ class GroupEmitter:
             return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
         if point.span is not None and access.col == 1:
             return spanned(self, code, action, number, point)
-        address = memory.address(self.kernel.scope, access, point.row, point.col)
+        col = point.col - point.phase if access.times > 1 else point.col
+        address = memory.address(self.kernel.scope, access, point.row, col)
         if point.first is not None and access.col == 1 and not self._has_room(action, access):
             buffer = memory.buffer(access.pointer)
             part = first_lanes.load(self.kernel.text, buffer, address, point.lanes, point.first)
             return element(access.pointer.dtype).load(code.bind(part))
-        return memory.load(access, address, point.lanes)
+        return memory.load(access, address, point.lanes, point.phase)
 
     def _scatter(self, code: Code, action: Action, args: list[Expr], point: Point) -> None:
         target, memory, scope = action.iop.target, self.kernel.memory, self.kernel.scope

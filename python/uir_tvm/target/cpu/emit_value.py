@@ -31,7 +31,8 @@ class Point:
 
     ``first``: how many of the lanes exist, where not all of them do (`first_lanes`).  ``again``: how many of
     the first lanes were done before, where a row ends with a whole vector.  ``span``: the first lane that
-    exists, and the one behind the last, where that is not known to be all of them.
+    exists, and the one behind the last, where that is not known to be all of them.  ``phase``: how often the
+    first element of an access that repeats each came before.
     """
 
     row: Expr
@@ -41,6 +42,7 @@ class Point:
     first: Expr | None = None
     again: int = 0
     span: tuple[Expr, Expr] | None = None
+    phase: int = 0
 
 
 @attrs.frozen

@@ -19,9 +19,9 @@ from typing import Any
 
 import attrs
 
-from ...igraph.iops import spec_of
 from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
-from .element_access import Domain, Overlap, StridedAccess, injective, relation
+from .element_access import Domain, Overlap, StridedAccess, relation
+from .flat_rows import flat_actions, repeated_apart
 
 
 @attrs.define(eq=False)
@@ -121,9 +121,10 @@ def plan(actions: Sequence[Action]) -> list[RowNest]:
     nests: list[RowNest] = []
     for nest in _nests(actions):
         for part in _turned_first(nest):
-            better = _reoriented(part)
-            _form_groups(better)
-            nests.append(better)
+            for whole in _repeated_last(part):
+                better = _reoriented(whole)
+                _form_groups(better)
+                nests.append(better)
     return nests
 
 
@@ -137,6 +138,12 @@ def _turned_first(nest: RowNest) -> list[RowNest]:
         *(RowNest((OPAQUE, id(move)), [move]) for move in moves),
         *([RowNest(nest.key, rest)] if rest else []),
     ]
+
+
+def _repeated_last(nest: RowNest) -> list[RowNest]:
+    """A nest after one that makes what it has of every row, where its rows are one row that repeats that."""
+    parts = repeated_apart(nest.actions)
+    return [nest] if parts is None else [RowNest(nest.key, part) for part in parts]
 
 
 def _is_turned_load(nest: RowNest, number: int) -> bool:
@@ -235,9 +242,9 @@ def _reoriented(nest: RowNest) -> RowNest:
     """The nest over one long row where its tile is contiguous, or with the contiguous side as columns."""
     if any(action.kind in (OPAQUE, SCATTER) or action.tables for action in nest.actions):
         return nest
-    flat = _flattened(nest)
+    flat = flat_actions(nest.actions)
     if flat is not None:
-        return flat
+        return RowNest(nest.key, flat)
     votes = [_vote(access, action) * n for action in nest.actions for access, n in _weighted(action)]
     if sum(votes) >= 0:
         return nest
@@ -257,36 +264,3 @@ def _vote(access: StridedAccess, action: Action) -> int:
     if action.cols == 1:
         return -1 if access.row == 1 else 0
     return int(access.col == 1) - int(access.row == 1)
-
-
-def _flattened(nest: RowNest) -> RowNest | None:
-    if nest.rows == 1 or nest.actions[0].cols == 1 or len({action.col_key for action in nest.actions}) > 1:
-        return None
-    cols = nest.actions[0].cols
-    accesses = []
-    for action in nest.actions:
-        plain = action.kind == MAP and action.box[2:] == (None, None) and not spec_of(action.iop).by_place
-        if not plain or any(read.guard for read in action.reads):
-            return None
-        accesses += [action.write, *(read.access for read in action.reads)]
-    if not all(a.row == cols * a.col and a.col in (0, 1) for a in accesses):
-        return None
-    if not all(injective(action.write, nest.rows, cols) for action in nest.actions):
-        return None
-    return RowNest(nest.key, [_flat(action) for action in nest.actions])
-
-
-def _flat(action: Action) -> Action:
-    def line(access: StridedAccess) -> StridedAccess:
-        return StridedAccess(access.pointer, access.offset, 0, access.col)
-
-    begin, end = (None if b is None else b * action.cols for b in action.box[:2])
-    return Action(
-        action.iop,
-        MAP,
-        1,
-        action.rows * action.cols,
-        (None, None, begin, end),
-        line(action.write),
-        [type(read)(line(read.access)) for read in action.reads],
-    )

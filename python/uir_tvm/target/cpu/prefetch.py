@@ -117,7 +117,7 @@ class Prefetches:
         wanted = {
             (fetch.access, fetch.distance): fetch
             for fetch in (*_reads(nest, values, loop), *_writes(nest, values, loop, host))
-            if fetch.action.cols == cols and fetch.access.col == 1
+            if fetch.action.cols == cols and fetch.access.col == fetch.access.times == 1
             if not (ahead and runs_on(fetch.access, fetch.action.rows, cols, loop))
             if self._large(fetch.access.pointer, nest.rows * cols)
         }

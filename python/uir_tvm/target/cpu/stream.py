@@ -169,6 +169,8 @@ def begins_anywhere(nest: RowNest, stores: Sequence[tuple[StridedAccess, int]]) 
     access, size = stores[0]
     lanes = size // bytes_of(access.pointer.dtype)
     group = next(g for g in nest.groups if any(action.write is access for action in g.actions))
+    if any(read.access.times > 1 for action in group.actions for read in action.reads):
+        return False
     steps = [int(access.offset.constant), *(int(term.coeff) for term in access.offset.terms)]
     return group.cols >= LEAST_RAGGED * lanes and any(step % lanes for step in steps)
 
