@@ -34,7 +34,7 @@ def test_repeated_rows_of_channels() -> None:
 
 
 def test_what_differs_along_both_stays_a_gather() -> None:
-    """Two elements of each of the rows of another operand take turns: no side of a tile is linear and long."""
+    """Elements of two rows take turns: neither side of a tile of theirs is both linear and long."""
     func = prim(
         lambda a: te.compute((4, 28), lambda i, j: a[i, j % 2, j // 2], "out"),
         ((4, 2, 14), F32),

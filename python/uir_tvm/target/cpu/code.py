@@ -11,7 +11,7 @@ from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
 from .address import INDEX, as_int, index
-from .elements import boundable, lanes_of, like, type_of
+from .elements import boundable, convert, lanes_of, like, narrow_of, type_of
 
 KIND = tirx.ForKind
 #: Name of the buffers that hold single values.
@@ -67,10 +67,14 @@ class Code:
         """A small buffer that holds ``value``, as the load from it.
 
         LLVM turns the buffer into a register.  A variable would cost TVM's simplifier, which substitutes
-        variables into one another, time exponential in the length of a chain of values.
+        variables into one another, time exponential in the length of a chain of values.  A number of half
+        precision is held as such, and what rounds or stores it again finds it.
         """
         if _is_simple(value):
             return value
+        narrow = narrow_of(value)
+        if narrow is not None:
+            return convert(self.bind(narrow), type_of(value))
         cell = self.cell(type_of(value), lanes_of(value))
         self.put(cell, value)
         return self.get(cell)

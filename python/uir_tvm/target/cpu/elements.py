@@ -88,8 +88,19 @@ def like(x: Expr, value: Any, dtype: str | None = None) -> Expr:
 
 
 def convert(x: Expr, dtype: str) -> Expr:
-    """TIR's cast of a scalar or vector; nothing where the type is the same."""
-    return x if type_of(x) == dtype else tirx.Cast(vector_type(dtype, lanes_of(x)), x)
+    """TIR's cast of a scalar or vector; nothing where the type is the same, or was before it was widened."""
+    if type_of(x) == dtype:
+        return x
+    narrow = narrow_of(x)
+    if narrow is not None and type_of(narrow) == dtype:
+        return narrow
+    return tirx.Cast(vector_type(dtype, lanes_of(x)), x)
+
+
+def narrow_of(x: Expr) -> Expr | None:
+    """The half precision number that a number is, whose own conversion LLVM does not take back."""
+    is_wide = isinstance(x, tirx.Cast) and (type_of(x.value), type_of(x)) == ("float16", "float32")
+    return x.value if is_wide else None
 
 
 def _bits(x: Expr) -> Expr:

@@ -170,8 +170,8 @@ class GroupEmitter:
                 # as many rounds as LLVM would put beside each other are more than most rows have
                 inner.add(self.kernel.text.once())
             for k in range(unroll):
-                phase = k * lanes % self.times
-                self.point(inner, Point(self.row.number, col + k * lanes, lanes, phase=phase), k)
+                at = Point(self.row.number, col + k * lanes, lanes, phase=k * lanes % self.times)
+                self.point(inner, at, k)
 
         def one(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, lanes), 0)
@@ -210,8 +210,7 @@ class GroupEmitter:
             return
         while left:
             width = 1 << (left.bit_length() - 1)
-            phase = (known - left) % self.times
-            self.point(code, Point(self.row.number, at, width, phase=phase), None)
+            self.point(code, Point(self.row.number, at, width, phase=(known - left) % self.times), None)
             at, left = at + width, left - width
 
     def _end(self, code: Code, begin: Expr, end: Expr, lanes: int, follows: Expr | None = None) -> None:
