@@ -10,7 +10,7 @@ import tvm
 from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks, uses
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.recipe import Recipe
@@ -25,6 +25,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
+from uir_tvm.schedule.tile_facts import space_of
 from uir_tvm.schedules.demo import from_relax
 
 
@@ -42,15 +43,27 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     *outer, cols = root.spatial
     r = rows_per_tile(tile_elements(hw, blocks), outer[-1] if outer else 1, cols)
     rows = math.prod(outer)
-    groups = decide_groups(sch, hw, blocks, decisions, rows // r)
+    work = space_of(hw).fetched_work if any(map(_fetches_elements, blocks)) else 1
+    groups = decide_groups(sch, hw, blocks, decisions, rows // r, work=work)
     units = decide_units(sch, hw, decisions)
     r = decide_rows(sch, root, rows, r, most_elements(hw, blocks) // cols, decisions)
     attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups, num_units=units))
 
 
-def _has_indirect_load(block: BlockInfo) -> bool:
+def _places(block: BlockInfo) -> list[Any]:
+    """The loads that say where others load."""
     loads = collect(block.stmt.body, tvm.ir.TensorLoad)
-    return any(collect(index, tvm.ir.TensorLoad) for load in loads for index in load.indices)
+    return [place for load in loads for index in load.indices for place in collect(index, tvm.ir.TensorLoad)]
+
+
+def _has_indirect_load(block: BlockInfo) -> bool:
+    return bool(_places(block))
+
+
+def _fetches_elements(block: BlockInfo) -> bool:
+    """Whether the elements of a row have places of their own."""
+    column = block.stmt.iter_vars[-1].var
+    return any(uses(index, [column]) for place in _places(block) for index in place.indices)
 
 
 def example() -> Any:

@@ -78,7 +78,7 @@ STEPS: dict[str, tuple[Callable[[Any, Any], Any], ...]] = {
     "adaptive pool": (lambda emit, x: emit(nn.adaptive_avg_pool2d(x, (4, 5))),),
     "resize": (
         lambda emit, x: emit(
-            op.image.resize2d(x, (24, 20), None, "NCHW", "nearest_neighbor", "asymmetric", "floor")
+            op.image.resize2d(x, (18, 15), None, "NCHW", "nearest_neighbor", "asymmetric", "floor")
         ),
     ),
     "rows and columns": (
@@ -99,6 +99,18 @@ def test_what_may_stand_between(name: str) -> None:
     assert (found[0], found[-1]) == (FIRST_TO_LAST, LAST_TO_FIRST)
     assert all(layout == LAST for layout in found[1:-1])
     assert copies(graph) == 0
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_repeated_pixels_are_rows_of_channels(times: int) -> None:
+    """A resize by whole factors is a view, which one kernel writes out pixel by pixel."""
+
+    def repeated(emit, x):
+        return emit(op.repeat(emit(op.repeat(x, 2, 2)), times, 3))
+
+    graph = check(IMAGES, between(repeated))
+    assert layouts(graph) == [FIRST_TO_LAST, LAST_TO_FIRST]
+    assert copies(graph) == 1
 
 
 def test_residuals_lie_as_what_they_are_added_to() -> None:

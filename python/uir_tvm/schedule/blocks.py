@@ -23,6 +23,8 @@ _get, _children = inspect.unwrap(Schedule.get), inspect.unwrap(Schedule.get_chil
 
 #: What a transcendental function counts for in `total_work`.
 EXPENSIVE_WORK = 8
+#: What an element counts for at least that is read and written, and for which nothing is computed.
+MOVED_WORK = 3
 SPATIAL, REDUCTION = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
 #: Calls that cost many instructions: an expression with one of them is not recomputed.
@@ -153,11 +155,15 @@ def _facts(stmt: Any) -> BlockInfo:
     )
 
 
-def total_work(blocks: Sequence[BlockInfo]) -> int:
-    """Elementary operations of all blocks, roughly."""
-    return sum(
-        math.prod(b.extents) * (1 + b.flops + (EXPENSIVE_WORK if b.is_expensive else 0)) for b in blocks
-    )
+def total_work(blocks: Sequence[BlockInfo], each: int = 1) -> int:
+    """Elementary operations of all blocks, roughly; at least what moving the elements of one takes.
+
+    ``each``: how many each of the blocks' operations takes.
+    """
+    points = [math.prod(b.extents) for b in blocks]
+    operations = [1 + b.flops + (EXPENSIVE_WORK if b.is_expensive else 0) for b in blocks]
+    work = sum(n * made for n, made in zip(points, operations, strict=True))
+    return max(work * each, MOVED_WORK * max(points, default=0))
 
 
 def leaf_blocks(sch: Schedule) -> list[BlockInfo]:

@@ -58,7 +58,7 @@ def groups_for(
     ``work``: how many elementary operations each of the blocks' takes.
     """
     space = space_of(hw)
-    if total_work(blocks) * work < space.serial_work:
+    if total_work(blocks, work) < space.serial_work:
         return 1
     return groups_at_once(hw, units) if space.groups is None else space.groups
 

@@ -82,6 +82,8 @@ class TileSpace:
         How many tiles of other rows one of rows is that share lines of a result in memory.
     turned_work : int
         Elementary operations that an element of a transposition takes as long as.
+    fetched_work : int
+        The same of an element that is fetched by itself from a place that is data.
     wide_elements : int
         Bytes of the longest row that is moved as one element where its neighbours change places; 0: of none.
     single_lines : mapping
@@ -119,6 +121,7 @@ class TileSpace:
     bands: bool = False
     line_rounds: int = 1
     turned_work: int = 1
+    fetched_work: int = 1
     wide_elements: int = 0
     single_lines: Mapping[str, int] = attrs.field(factory=dict)
     tall_columns: int = 1

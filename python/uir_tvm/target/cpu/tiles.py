@@ -23,6 +23,7 @@ TILES = TileSpace(
     bands=True,
     line_rounds=4,
     turned_work=5,
+    fetched_work=20,
     wide_elements=8,
     single_lines={"x86_64": 512},
     tall_columns=16,
