@@ -85,7 +85,11 @@ def weights(node: OnnxNode, at: np.ndarray, size: int, scale: float) -> np.ndarr
 def resize(node: OnnxNode) -> list[Any] | None:
     """Resize by constant scales or sizes."""
     shape, (result, _) = node.shape(), node.result()
-    if node.step.version < 11 or result is None:
+    if node.step.version < 11:
+        given = node.constant(1)
+        # shrinking takes other elements, and version 10 does not say which
+        return upsample(node) if given is not None and (given >= 1).all() else None
+    if result is None:
         return None
     rank = len(shape)
     axes = [node.axis(int(axis)) for axis in node.attributes.get("axes") or range(rank)]
