@@ -88,3 +88,21 @@ def test_what_reads_the_row_again_stays() -> None:
         move.reg.dram.fp32 o[0; (8,1); (1,1)], s[0; (8,1); (1,1)]""",
     )
     _run(graph)
+
+
+@pytest.mark.parametrize("first", [0, 1, 3])
+@pytest.mark.parametrize(("rows", "cols"), [(250, 2), (251, 2), (131, 4), (170, 3)])
+def test_past_the_caches_from_the_first_whole_line(rows: int, cols: int, first: int) -> None:
+    """Wherever a unit's row begins; as long as lines begin with an element that did not come before."""
+    graph = parsed(
+        f"x = iPointer(dram, fp32, {2 * rows}, in)\n"
+        f"o = iPointer(dram, fp32, {2 * rows * cols + first}, out)\n"
+        f"t = iPointer(reg, fp32, {rows})\nw = iPointer(reg, fp32, {rows * cols})",
+        f"move.dram.reg.fp32 t[0; ({rows},1); (1,1)], x[{rows}*pid; ({rows},1); (1,1)]\n"
+        f"broadcast.row.unit.fp32 w[0; ({rows},{cols}); ({cols},1)], t[0; ({rows},1); (1,1)]\n"
+        f"move.reg.dram.fp32 o[{rows * cols}*pid + {first}; ({rows},{cols}); ({cols},1)], "
+        f"w[0; ({rows},{cols}); ({cols},1)] [hint=stream]",
+        units=2,
+    )
+    assert "uir_stream" in lower(graph, signature(graph)).script()
+    _run(graph)

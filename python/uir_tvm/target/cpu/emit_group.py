@@ -87,8 +87,6 @@ class GroupEmitter:
         self.live = read_at_all(group.actions, self.values)
         self.handed_on = handed_on(group.actions, self.values)
         self.readings = readings_of(group.actions, self.values)
-        #: how many neighbours of a row are one element of what it reads
-        self.times = max((read.access.times for a in group.actions for read in a.reads), default=1)
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -157,7 +155,8 @@ class GroupEmitter:
             unroll = max(1, min(SLOW_VECTORS, self.group.cols // lanes))
         if ragged is not None:
             unroll = max(unroll, ragged.vectors)
-        period = self.times // math.gcd(self.times, lanes)
+        times = self.group.times
+        period = times // math.gcd(times, lanes)
         unroll = -(-unroll // period) * period
         step = lanes * unroll
         count = code.bind_index(number)
@@ -170,7 +169,7 @@ class GroupEmitter:
                 # as many rounds as LLVM would put beside each other are more than most rows have
                 inner.add(self.kernel.text.once())
             for k in range(unroll):
-                at = Point(self.row.number, col + k * lanes, lanes, phase=k * lanes % self.times)
+                at = Point(self.row.number, col + k * lanes, lanes, phase=k * lanes % times)
                 self.point(inner, at, k)
 
         def one(inner: Code, col: Expr) -> None:
@@ -201,16 +200,16 @@ class GroupEmitter:
             code.loop(at, index(left // lanes), lanes, one, "c")
         else:
             for done in range(0, left // lanes * lanes, lanes):
-                self.point(code, Point(self.row.number, at + done, lanes, phase=done % self.times), 0)
+                self.point(code, Point(self.row.number, at + done, lanes, phase=done % times), 0)
         at, left = at + left // lanes * lanes, left % lanes
         if left and known >= lanes and self._ends_again():
-            phase = (known - lanes) % self.times
+            phase = (known - lanes) % times
             last = Point(self.row.number, at + left - lanes, lanes, again=lanes - left, phase=phase)
             self.point(code, last, 0)
             return
         while left:
             width = 1 << (left.bit_length() - 1)
-            self.point(code, Point(self.row.number, at, width, phase=(known - left) % self.times), None)
+            self.point(code, Point(self.row.number, at, width, phase=(known - left) % times), None)
             at, left = at + width, left - width
 
     def _end(self, code: Code, begin: Expr, end: Expr, lanes: int, follows: Expr | None = None) -> None:

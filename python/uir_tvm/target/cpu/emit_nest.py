@@ -120,11 +120,20 @@ class NestEmitter:
         line = max(self.streams.line, vector)
         left = code.bind_index(to_alignment(self.kernel.memory, self.kernel.scope, (access, line), row, col))
         group = next(g for g in nest.groups if _writes(g, access))
-        self.unaligned = RaggedRow(group, left, line // vector)
-        self.streams.enable(True)
-        self._loops(code, nest)
-        self.streams.enable(False)
-        self.unaligned = None
+
+        def streamed(then: Code) -> None:
+            self.unaligned = RaggedRow(group, left, line // vector)
+            self.streams.enable(True)
+            self._loops(then, nest)
+            self.streams.enable(False)
+            self.unaligned = None
+
+        if group.times == 1:
+            streamed(code)
+            return
+        # a vector begins with an element that did not come before
+        whole = tirx.EQ(tirx.floormod(left, index(group.times)), index(0))
+        code.branch(whole, streamed, lambda other: self._loops(other, nest))
 
     def _first_column(self, nest: RowNest, access: StridedAccess) -> Expr:
         action = next(a for a in nest.actions if a.write is access)

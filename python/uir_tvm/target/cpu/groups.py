@@ -36,6 +36,11 @@ class ColumnGroup:
         """Columns of the domain."""
         return self.actions[0].cols
 
+    @property
+    def times(self) -> int:
+        """How many neighbours of a row are one element of what is read."""
+        return max((read.access.times for action in self.actions for read in action.reads), default=1)
+
 
 @attrs.define(eq=False)
 class RowNest:

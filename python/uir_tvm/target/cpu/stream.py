@@ -47,6 +47,9 @@ LLVM_TYPES = {
 PART = 4
 #: Fewest vectors of a row that is streamed from its first whole line on, wherever it begins.
 LEAST_RAGGED = 64
+#: The same of a row that repeats each element side by side: rows that follow it have other elements, so that
+#: tiles are single rows.
+LEAST_REPEATED = 16
 
 ADDRESS = "uir_address"
 _ADDRESS_TEXT = f"""
@@ -169,10 +172,11 @@ def begins_anywhere(nest: RowNest, stores: Sequence[tuple[StridedAccess, int]]) 
     access, size = stores[0]
     lanes = size // bytes_of(access.pointer.dtype)
     group = next(g for g in nest.groups if any(action.write is access for action in g.actions))
-    if any(read.access.times > 1 for action in group.actions for read in action.reads):
+    if lanes % group.times:
         return False
+    least = LEAST_RAGGED if group.times == 1 else LEAST_REPEATED
     steps = [int(access.offset.constant), *(int(term.coeff) for term in access.offset.terms)]
-    return group.cols >= LEAST_RAGGED * lanes and any(step % lanes for step in steps)
+    return group.cols >= least * lanes and any(step % lanes for step in steps)
 
 
 def to_alignment(
