@@ -31,7 +31,7 @@ def xla(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Thunk:
 
         weights, function = torchax.extract_jax(module)
         jitted = jax.jit(function)
-        arguments = tuple(jax.numpy.asarray(x.numpy()) for x in inputs)
+        arguments = tuple(jax.device_put(x.numpy()) for x in inputs)  # their memory, where it is aligned
         jax.block_until_ready(jitted(weights, arguments))
     return lambda: jax.block_until_ready(jitted(weights, arguments))
 
@@ -82,5 +82,6 @@ def iree(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Thunk:
     context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, code))
     loaded = next(value for name, value in context.modules.items() if name != "hal")
     function = loaded["main_graph"]
-    arguments = [runtime.asdevicearray(config.device, x.numpy()) for x in inputs]
+    views = [config.device.from_dlpack_capsule(torch.utils.dlpack.to_dlpack(x)) for x in inputs]
+    arguments = [runtime.DeviceArray(config.device, view) for view in views]  # their memory
     return lambda: function(*arguments)

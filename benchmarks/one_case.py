@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from cases import build
 from runners import reference
-from turns import ANSWER, READY, Peer, take_turns
+from shared_inputs import SharedInputs
+from turns import ANSWER, READY, Peer, prepared, take_turns
 
 #: Relative to the largest value: what fp32 models of some ten layers agree to.
 AGREEMENT = 2e-4
@@ -43,17 +46,18 @@ def run_case(
         Of `measured`; where torch cannot tell what is right, every peer has failed for that reason.
     """
     peers: dict[str, Peer] = {}
-    try:
-        for peer in names:
-            peers[peer] = Peer(name, peer, threads, ready=ready, answer=answer)
+    with contextlib.ExitStack() as ends:
         try:
-            expected = reference(*build(name))
+            module, inputs = build(name)
+            shared = ends.enter_context(contextlib.closing(SharedInputs(inputs)))
+            prepare = partial(prepared, file=shared.file)
+            for peer in names:
+                peers[peer] = Peer(name, peer, threads, prepare=prepare, ready=ready, answer=answer)
+                ends.callback(peers[peer].stop)
+            expected = reference(module, inputs)
         except Exception as error:  # a case that cannot be judged must not end the run
             return measured(name, {}, [], 0.0) | {"failed": dict.fromkeys(names, f"no reference: {error}")}
         return measured(name, peers, expected, seconds)
-    finally:
-        for each in peers.values():
-            each.stop()
 
 
 def measured(

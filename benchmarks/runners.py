@@ -97,7 +97,7 @@ def stock_tvm(module: torch.nn.Module, inputs: Inputs) -> Thunk:
             ]
         )(mod)
     vm = relax.VirtualMachine(tvm.compile(mod, target), tvm.cpu())
-    arguments = [tvm.runtime.tensor(x.numpy()) for x in inputs]
+    arguments = [tvm.runtime.from_dlpack(x) for x in inputs]
     return lambda: vm["main"](*arguments)
 
 

@@ -3,13 +3,15 @@
 
 In one process the spinning thread pools of the peers keep each other from the cores, and the figures
 are those of the fight.  Here a peer's process is stopped while it is not its turn; a turn is one call to
-wake the pool, then timed calls for a fraction of a second.  A peer that raises, whose process ends, or
+wake the pool, then timed calls for a fraction of a second.  All read their inputs from the same memory
+(`shared_inputs.py`).  A peer that raises, whose process ends, or
 that does not answer in time has failed: its reason is kept, and the others go on.
 """
 
 from __future__ import annotations
 
 import math
+import pathlib
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -28,17 +30,21 @@ SLOW = 2.0
 READY, ANSWER = 1800.0, 120.0
 
 
-def prepared(case: str, peer: str, threads: int) -> tuple[tuple[float, bool], Answers]:
-    """A peer on a case, in its process: seconds until its first call had ended, if it is slow; answers."""
+def prepared(case: str, peer: str, threads: int, file: pathlib.Path) -> tuple[tuple[float, bool], Answers]:
+    """A peer on a case, in its process: seconds until its first call had ended, if it is slow; answers.
+
+    The inputs are those of a file (`SharedInputs`).
+    """
     import torch
     from cases import build
     from runners import ASKED, RUNNERS, outputs
+    from shared_inputs import mapped
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     start = time.perf_counter()
-    module, inputs = build(case)
-    thunk = (RUNNERS | ASKED)[peer](module, inputs)
+    module, own = build(case)
+    thunk = (RUNNERS | ASKED)[peer](module, mapped(file, own))
     called = time.perf_counter()
     thunk()
     end = time.perf_counter()
@@ -67,7 +73,7 @@ class Peer:
     case, name : str
     threads : int
     prepare : callable
-        What is done in the process (`prepared`).
+        What is done in the process (`prepared`, told its file).
     ready, answer : float
         Seconds that it has.
 
@@ -87,7 +93,7 @@ class Peer:
         name: str,
         threads: int,
         *,
-        prepare: Callable[[str, str, int], tuple[tuple[float, bool], Answers]] = prepared,
+        prepare: Callable[[str, str, int], tuple[tuple[float, bool], Answers]],
         ready: float = READY,
         answer: float = ANSWER,
     ) -> None:

@@ -10,7 +10,15 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import REDUCTION, BlockInfo, dtype_bytes, leaf_blocks, reduction_blocks, uses
+from uir_tvm.schedule.blocks import (
+    REDUCTION,
+    BlockInfo,
+    dtype_bytes,
+    leaf_blocks,
+    param_names,
+    reduction_blocks,
+    uses,
+)
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.representative import usual_elements
@@ -29,6 +37,7 @@ from uir_tvm.schedule.row_chain import (
 )
 from uir_tvm.schedule.tile_facts import busy_units, space_of, spread_rows
 from uir_tvm.schedules.normalization.long_rows import schedule_long_rows
+from uir_tvm.schedules.normalization.pass_rows import pass_elements
 from uir_tvm.schedules.normalization.row_sharing import RowWork, members
 from uir_tvm.schedules.normalization.shared_rows import Sharing, schedule_shared
 
@@ -119,7 +128,7 @@ def _schedule_own_rows(
 ) -> Schedule:
     """Rows dealt to units, each row whole in one."""
     blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
-    elements = tile_elements(hw, blocks)
+    elements = pass_elements(hw, blocks, param_names(sch), rows, cols)
     r = _rows_of_tile(hw, elements, rows, _row_extent(root, rows), cols)
     tiles, groups = rows // r, groups_for(hw, blocks)
     if space_of(hw).spread_rows:

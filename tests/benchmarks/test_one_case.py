@@ -150,8 +150,9 @@ def test_a_process_ends_with_who_asks(tmp_path: pathlib.Path, does: str) -> None
     assert not _running(asked)
 
 
-def test_a_case_that_cannot_be_judged(one_case: Any, turns: Any, monkeypatch: Any) -> None:
-    """Every peer has failed, for that reason, and the run has its row."""
+@pytest.mark.parametrize("what, started", [("build", 0), ("reference", 2)])
+def test_a_case_that_cannot_be_judged(one_case: Any, monkeypatch: Any, what: str, started: int) -> None:
+    """Every peer has failed, for that reason, who was started is stopped, and the run has its row."""
 
     class Quiet:
         stopped = 0
@@ -161,14 +162,14 @@ def test_a_case_that_cannot_be_judged(one_case: Any, turns: Any, monkeypatch: An
         def stop(self) -> None:
             Quiet.stopped += 1
 
-    def build(name: str) -> Any:
-        raise OSError(f"no {name} here")
+    def fails(*_: Any) -> Any:
+        raise OSError("no such model")
 
     monkeypatch.setattr(one_case, "Peer", Quiet)
-    monkeypatch.setattr(one_case, "build", build)
-    found = one_case.run_case("model", ["one", "two"], 1.0, 1)
-    assert found["failed"] == dict.fromkeys(["one", "two"], "no reference: no model here")
-    assert not found["seconds"] and Quiet.stopped == 2
+    monkeypatch.setattr(one_case, what, fails)
+    found = one_case.run_case("mean 128x512", ["one", "two"], 1.0, 1)
+    assert found["failed"] == dict.fromkeys(["one", "two"], "no reference: no such model")
+    assert not found["seconds"] and Quiet.stopped == started
 
 
 def test_no_outputs_where_there_are_some_is_wrong(turns: Any) -> None:

@@ -122,9 +122,7 @@ def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
             flops += 1
         return WalkResult.ADVANCE
 
-    structural_walk(
-        stmt.value if isinstance(stmt, tirx.BufferStore) else stmt, (object, visit), order="pre"
-    )
+    structural_walk(stmt.value if isinstance(stmt, tirx.BufferStore) else stmt, (object, visit), order="pre")
     return frozenset(calls), flops
 
 

@@ -89,6 +89,9 @@ class TileSpace:
     single_lines : mapping
         By architecture, where stores bypass the caches: lines of a result that no cache holds may go to
         memory one by one, as they are transposed, unless its rows are a multiple of so many bytes apart.
+    short_row : int
+        Columns up to which passes over a row of known length wait for each other so much that each goes over
+        all rows of a tile.
     runs, run_bytes : int
         In how many distant parts a unit walks what no cache holds, and how many bytes of each in turn: more
         pages of memory are then read ahead at once.
@@ -128,6 +131,7 @@ class TileSpace:
     level_columns: bool = False
     in_place: bool = False
     least_part: int = 0
+    short_row: int = 0
     runs: int = 1
     run_bytes: int = 0
     matrix_bytes: int = 1

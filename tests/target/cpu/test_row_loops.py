@@ -74,6 +74,12 @@ def with_first_cache(size: int) -> HardwareModel:
     return HardwareModel("host", "cpu", 2, 1, HOST.reg_bytes, 0, HOST.vector_bytes, figures)
 
 
+def with_passes(columns: int, last_cache: int = 1 << 20) -> HardwareModel:
+    """This machine with passes over rows of so many columns."""
+    figures = {**HOST.figures, "pass_columns": columns, "l3_bytes": last_cache}
+    return HardwareModel("host", "cpu", 2, 1, HOST.reg_bytes, 0, HOST.vector_bytes, figures)
+
+
 def row_loops(func: tirx.PrimFunc) -> int:
     """How many loops over the rows of a tile there are."""
     return len(re.findall(rf"for r in range\(T\.int64\({ROWS}\)\)|for r in range\({ROWS}\)", str(func)))
@@ -118,7 +124,36 @@ def test_short_rows_of_known_length_have_passes_too(monkeypatch: pytest.MonkeyPa
     """Longer ones are a straight line that keeps a processor busy, one row after another."""
     assert row_loops(kernel(SOFTMAX, open_rows=False)) == 3
     monkeypatch.setattr(row_loops_module, "SHORT_ROW", LONGEST - 1)
-    assert row_loops(kernel(SOFTMAX, open_rows=False)) == 1
+    assert row_loops(kernel(SOFTMAX, open_rows=False, hw=with_passes(0))) == 1
+
+
+#: Divisions are slow, but one instruction.
+CHEAP = SOFTMAX.replace("unary.exp", "unary.neg")
+#: A softmax of what is multiplied by another operand.
+SCALED = SOFTMAX.replace("m[0; ONE], a", "m[0; ONE], e").replace("c[0; TILE], a", "c[0; TILE], e")
+SCALED = SCALED.replace("reduce.max", "binary.mul.fp32 e[0; TILE], a[0; TILE], z[0; ROW]\nreduce.max", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "columns", "last_cache", "apart"),
+    [
+        (SOFTMAX, LONGEST, 1 << 20, True),
+        (SOFTMAX, LONGEST - 1, 1 << 20, False),
+        (SOFTMAX, LONGEST, 4 * ROWS * LONGEST - 1, False),  # comes from memory
+        (SCALED, LONGEST, 1 << 20, False),  # two operands
+        (CHEAP, LONGEST, 1 << 20, False),  # waits for next to nothing
+    ],
+    ids=["exponentials", "longer", "memory", "two operands", "cheap"],
+)
+def test_passes_of_longer_rows(
+    monkeypatch: pytest.MonkeyPatch, body: str, columns: int, last_cache: int, apart: bool
+) -> None:
+    """Where a processor is known to be faster so."""
+    monkeypatch.setattr(row_loops_module, "SHORT_ROW", LONGEST - 1)
+    found, usual = (
+        row_loops(kernel(body, open_rows=False, hw=with_passes(most, last_cache))) for most in (columns, 0)
+    )
+    assert (found == 3 * usual) == apart and (found == usual) != apart
 
 
 @pytest.mark.parametrize("open_rows", [True, False])

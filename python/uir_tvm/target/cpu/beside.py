@@ -7,13 +7,20 @@ many, and takes longer for these than for the rest of a kernel.  A few vectors b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tvm.ir import Expr
 
+from .actions import MAP, REDUCE_ROW, Action
 from .address import as_int, index
 from .code import Code
 from .llvm_text import LlvmText
+from .values import is_brief
+
+if TYPE_CHECKING:
+    from .emit_group import GroupEmitter
 
 #: Vectors that stand beside each other.
 BESIDE = 8
@@ -51,3 +58,18 @@ def loop_beside(
         inner.loop(at, index(beside), step, body, name)
 
     code.loop(begin, index(rounds // beside), step * beside, block, name)
+
+
+def rounds(emitter: GroupEmitter, code: Code, begin: Expr, columns: int, unroll: int) -> int:
+    """A loop over columns, so many vectors in a round; how many columns that are, of those there are."""
+    step = emitter.lanes * unroll
+    # others take so many instructions for a vector that nothing is gained by several
+    vectors = unroll if all(map(_is_short, emitter.group.actions)) else BESIDE
+    body = functools.partial(emitter.round, unroll=unroll)
+    loop_beside(code, emitter.kernel.text, begin, index(columns // step), step, vectors, body, "c")
+    return columns // step * step
+
+
+def _is_short(action: Action) -> bool:
+    """Whether an action takes few instructions for a vector."""
+    return action.kind in (MAP, REDUCE_ROW) and (action.indexed_rows or is_brief(action.iop))

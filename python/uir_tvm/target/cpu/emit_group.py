@@ -15,7 +15,7 @@ from ...igraph.affine import affine
 from . import first_lanes
 from .actions import COLLECT, MAP, REDUCE_ROW, SCATTER, Action
 from .address import as_int, distance, index
-from .beside import BESIDE, loop_beside
+from .beside import rounds
 from .code import Code
 from .element_access import Box, StridedAccess
 from .elements import convert, element, splat
@@ -165,12 +165,9 @@ class GroupEmitter:
         self.once = known is not None and known // step == 1
 
         def several(inner: Code, col: Expr) -> None:
-            if known is None:
-                # as many rounds as LLVM would put beside each other are more than most rows have
-                inner.add(self.kernel.text.once())
-            for k in range(unroll):
-                at = Point(self.row.number, col + k * lanes, lanes, phase=k * lanes % times)
-                self.point(inner, at, k)
+            # as many rounds as LLVM would put beside each other are more than most rows have
+            inner.add(self.kernel.text.once())
+            self.round(inner, col, unroll)
 
         def one(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, lanes), 0)
@@ -191,11 +188,8 @@ class GroupEmitter:
             if ragged is not None:
                 self.nest.streams.enable(True)
             return
-        # others take so many instructions for a vector that nothing is gained by several
-        beside = unroll if all(map(_is_short, self.group.actions)) else BESIDE
-        loop_beside(code, self.kernel.text, begin, index(known // step), step, beside, several, "c")
-        at = begin + known // step * step
-        left = known % step
+        walked = rounds(self, code, begin, known, unroll)
+        at, left = begin + walked, known - walked
         if period == 1:
             code.loop(at, index(left // lanes), lanes, one, "c")
         else:
@@ -211,6 +205,12 @@ class GroupEmitter:
             width = 1 << (left.bit_length() - 1)
             self.point(code, Point(self.row.number, at, width, phase=(known - left) % times), None)
             at, left = at + width, left - width
+
+    def round(self, code: Code, col: Expr, unroll: int) -> None:
+        """Vectors side by side, each with its accumulator."""
+        for k in range(unroll):
+            phase = k * self.lanes % self.group.times
+            self.point(code, Point(self.row.number, col + k * self.lanes, self.lanes, phase=phase), k)
 
     def _end(self, code: Code, begin: Expr, end: Expr, lanes: int, follows: Expr | None = None) -> None:
         """The columns that fill no vector: one of which the first lanes exist, or element by element.
@@ -449,11 +449,6 @@ class GroupEmitter:
                 c0, c1 = self.nest.bounds(target.valid[2:], target.cols)
                 inside = tirx.And(inside, tirx.And(point.col >= c0, point.col < c1))
         code.branch(inside, lambda then: then.add(memory.store(access, address, value)))
-
-
-def _is_short(action: Action) -> bool:
-    """Whether an action takes few instructions for a vector."""
-    return action.kind in (MAP, REDUCE_ROW) and (action.indexed_rows or is_brief(action.iop))
 
 
 def _is_brief(action: Action) -> bool:

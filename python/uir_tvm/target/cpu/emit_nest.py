@@ -153,9 +153,10 @@ class NestEmitter:
             each.start(code)
 
         memory, scope, held = self.kernel.memory, self.kernel.scope, RowValues(nest.rows)
-        apart = passes(nest, self.values, memory, scope, self.kernel.first_cache)
+        near, long_passes = self.kernel.first_cache, self.kernel.long_passes
+        apart = passes(nest, self.values, memory, scope, near, long_passes)
         count = distance(begin, end)
-        goes_apart = is_short(nest) and is_near(nest, self.values, self.kernel.first_cache)
+        goes_apart = is_short(nest, long_passes) and is_near(nest, self.values, near)
         all_rows = (as_int(begin), as_int(count)) == (0, nest.rows)
         for groups in apart:
             # one group over columns, and what is made of its results
@@ -297,11 +298,7 @@ class NestEmitter:
         blocks: RowBlocks | None = None,
     ) -> None:
         for group in groups:
-            lanes = self.lanes(group) * self._side_by_side(row.nest, group)
-            reduced = (action for action in group.actions if action.kind == REDUCE_ROW)
-            reductions = [self._reduction(code, action, group, lanes) for action in reduced]
-            emitter = GroupEmitter(self, group, row, reductions, collected, lanes)
-            emitter.hoist(code)
+            emitter = self.begin_group(code, group, row, collected)
             columns = self._range(group)
             exists = self._row_exists(group, row.number, row.nest.rows)
             if group.cols == 1 and self._guards(group):
@@ -310,9 +307,26 @@ class NestEmitter:
                 emitter.columns(code, columns)
             else:
                 emitter.branch(code, exists, columns)
-            for reduction in reductions:
+            for reduction in emitter.reductions.values():
                 if blocks is None or not blocks.take(code, row.number, reduction):
                     self._finish(code, row, reduction)
+
+    def begin_group(
+        self, code: Code, group: ColumnGroup, row: NestRow, collected: dict[int, Collected]
+    ) -> GroupEmitter:
+        """What emits a group in a row, with accumulators of its own."""
+        lanes = self.lanes(group) * self._side_by_side(row.nest, group)
+        reduced = (action for action in group.actions if action.kind == REDUCE_ROW)
+        reductions = [self._reduction(code, action, group, lanes) for action in reduced]
+        emitter = GroupEmitter(self, group, row, reductions, collected, lanes)
+        emitter.hoist(code)
+        return emitter
+
+    def end_row(self, code: Code, first: GroupEmitter, groups: list[ColumnGroup]) -> None:
+        """What follows the columns of the first group of a row."""
+        for reduction in first.reductions.values():
+            self._finish(code, first.row, reduction)
+        self._row(code, first.row, groups, {})
 
     def _reduction(self, code: Code, action: Action, group: ColumnGroup, lanes: int) -> RowReduction:
         vectors = group.cols // lanes

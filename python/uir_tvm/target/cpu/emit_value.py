@@ -21,6 +21,7 @@ from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
 from .never_above import AT_MOST_ZERO
 from .prefetch import Prefetches
+from .row_loops import LongPasses
 from .vector_math import OF_NEGATIVE
 from .vector_math.ops import let
 
@@ -52,7 +53,7 @@ class KernelContext:
     ``registers`` are those of vectors, ``masked`` the bytes of elements that are moved under masks;
     ``avx512``: whether the processor has these instructions; ``loop``: the innermost loop's variable;
     ``tiles``: how many tiles, one beneath the other, are done as one (`tall_tiles`); ``first_cache``: its
-    bytes.
+    bytes; ``long_passes``: which rows have passes (`row_loops.is_short`).
     """
 
     scope: LoopScope
@@ -65,6 +66,7 @@ class KernelContext:
     loop: str | None = None
     tiles: Expr | None = None
     first_cache: int = 0
+    long_passes: LongPasses = LongPasses()
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -28,6 +28,7 @@ from .address import INDEX, LoopScope, index
 from .begin_contract import begun
 from .buffers import Buffers, single_rows
 from .code import KIND, Code
+from .distant_rows import distant_rows, emit_distant
 from .emit_contract import ContractEmitter
 from .emit_dot import DotEmitter
 from .emit_nest import NestEmitter
@@ -41,7 +42,7 @@ from .never_above import marked
 from .prefetch import Prefetches
 from .processors import has_avx512
 from .read_through import read_through
-from .row_loops import is_near, is_short
+from .row_loops import LongPasses, is_near, is_short
 from .runs import vector_bytes_of
 from .short_columns import windows
 from .stream import Streams, fence
@@ -120,9 +121,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     graph = wide_elements(graph)
     parts = [_Part.of(phase) for phase in phases(graph)]
     parameters = [_unaligned(p) for p in prim_func.params]
-    text = LlvmText()
-    memory = Buffers()
-    code = Code()
+    text, memory, code = LlvmText(), Buffers(), Code()
     buffers = [p for p in parameters if tirx.buffer.is_buffer_var(p)]
     if len(buffers) != len(graph.params):
         raise CodegenError(
@@ -141,8 +140,9 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     wide, ahead = has_avx512(graph.hardware), Prefetches(graph.hardware, text)
-    first_cache = int(graph.hardware.figures.get("l1_bytes", 0))
-    kernel = KernelContext(scope, memory, text, registers, masked, wide, ahead, first_cache=first_cache)
+    first_cache, long_passes = int(graph.hardware.figures.get("l1_bytes", 0)), LongPasses.of(graph.hardware)
+    kernel = KernelContext(scope, memory, text, registers, masked, wide, ahead)
+    kernel = attrs.evolve(kernel, first_cache=first_cache, long_passes=long_passes)
     for part in parts:
         _units(code, part, kernel, text)
     body = text.attach(code.statement())
@@ -291,7 +291,8 @@ def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _PreparedPart:
     pointers = {p.name: p for p in part.graph.pointers}
 
     def apart(nest: RowNest) -> bool:
-        return is_short(nest) and is_near(nest, part.values, kernel.first_cache)
+        short = is_short(nest, kernel.long_passes)
+        return short and is_near(nest, part.values, kernel.first_cache)
 
     rows = single_rows(part.nests, pointers, apart)
     for pointer in part.memories:
@@ -306,11 +307,7 @@ def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None
     scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
     # neighbours of units that sizes number run one after another
     kernel = attrs.evolve(ready.kernel, scope=scope, loop=None if graph.groups is None else "pid")
-
-    def width(nest: RowNest, loop: str | None) -> int:
-        return vector_bytes_of(nest, values, graph.hardware, _vector_bytes(graph), loop)
-
-    _emit(code, ready.part.planned, kernel, values, width, streams)
+    _emit(code, ready.part.planned, kernel, values, graph, streams)
 
 
 def _vector_bytes(graph: IGraph) -> int:
@@ -328,27 +325,39 @@ def _emit(
     planned: Sequence[RowNest | _Repeat],
     kernel: KernelContext,
     values: OperandValues,
-    vector_bytes: Callable[[RowNest, str | None], int],
+    graph: IGraph,
     streams: Streams,
 ) -> None:
+    def nest_emitter(nest: RowNest, kernel: KernelContext) -> NestEmitter:
+        return NestEmitter(kernel, values, width(nest, kernel.loop), streams)
+
+    def width(nest: RowNest, loop: str | None) -> int:
+        return vector_bytes_of(nest, values, graph.hardware, _vector_bytes(graph), loop)
+
     for node in planned:
         if isinstance(node, _Repeat):
             name, extent = node.loop.var, node.loop.extent
-            variable = tirx.Var(name, INDEX)
-            inner = Code()
-            scope = kernel.scope.inside(name, variable, extent)
-            within = attrs.evolve(kernel, scope=scope, loop=name)
-            _emit(inner, node.body, within, values, vector_bytes, streams)
-            rounds = index(extent)
+            variable, inner = tirx.Var(name, INDEX), Code()
+            alone = node.body[0] if len(node.body) == 1 and node.rounds is None else None
+            nest = alone if isinstance(alone, RowNest) else None
+            apart = 1 if nest is None else distant_rows(nest, values, graph.hardware, node.loop)
+            starts = [variable + k * (extent // apart) for k in range(apart)]
+            scopes = [kernel.scope.inside(name, start, extent) for start in starts]
+            within = [attrs.evolve(kernel, scope=scope, loop=name) for scope in scopes]
+            if nest is not None and apart > 1:
+                emit_distant(inner, nest, [nest_emitter(nest, each) for each in within])
+            else:
+                _emit(inner, node.body, within[0], values, graph, streams)
+            rounds = index(extent // apart)
             if node.rounds is not None:
                 rounds = tirx.max(tirx.min(kernel.scope.expr(node.rounds), rounds), index(0))
             code.add(tirx.For(variable, index(0), rounds, KIND.SERIAL, inner.statement()))
         elif node.actions[0].kind == OPAQUE:
-            action, width = node.actions[0], vector_bytes(node, kernel.loop)
-            dot = DotEmitter(kernel, action, width)
-            (dot if dot.possible else ContractEmitter(kernel, action, width)).emit(code)
+            action, bytes_of_vector = node.actions[0], width(node, kernel.loop)
+            dot = DotEmitter(kernel, action, bytes_of_vector)
+            (dot if dot.possible else ContractEmitter(kernel, action, bytes_of_vector)).emit(code)
         else:
-            NestEmitter(kernel, values, vector_bytes(node, kernel.loop), streams).emit(code, node)
+            nest_emitter(node, kernel).emit(code, node)
 
 
 def _checks(graph: IGraph, scope: LoopScope) -> Iterator[tirx.Stmt]:

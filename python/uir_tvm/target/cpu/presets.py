@@ -19,6 +19,8 @@ tile_bytes
     Preferred working set of a tile: half of L1d.  The other half holds what streams through (operand
     lines on their way to registers, the stack, prefetched lines); caches are not fully associative, and a
     working set of all of L1 evicts itself.
+pass_columns
+    Of rows of exponentials whose passes go over all rows of a tile each (where it is told).
 vector_registers
     Architectural vector registers.
 machine
@@ -42,7 +44,7 @@ from ...hardware import host_cpu
 from ...hardware.copy_rate import copy_bytes_per_second
 from ...hardware.rates import MemoryRate, Rate, Rates
 from ...igraph.nodes import HardwareModel
-from .processors import Processor, machine_of_triple, this_machine
+from .processors import PASS_COLUMNS, Processor, machine_of_triple, this_machine
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -78,6 +80,8 @@ def cpu_model(
         "machine": machine,
         "mattr": mattr,
     }
+    if vector_bytes == 64 and mcpu in PASS_COLUMNS:
+        figures["pass_columns"] = PASS_COLUMNS[mcpu]
     return HardwareModel(name, "cpu", cores, 1, l2_bytes, 0, vector_bytes, figures)
 
 

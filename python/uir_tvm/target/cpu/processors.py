@@ -41,6 +41,12 @@ SPLIT = frozenset({"znver4"})
 #: Processors that are ahead of loads and stores of successive lines by themselves, as measured
 #: (docs/targets/cpu.md, "Fetching ahead"): fetches of ours took what they were to spare, or more.
 RUNS_AHEAD = frozenset({"znver4"})
+#: Processors that are at the next page of several runs of memory while some of each is read in turn, as
+#: measured (docs/targets/cpu.md, "Distant rows").
+PAGES_APART = frozenset({"znver4"})
+#: Columns of known rows of exponentials up to which each pass goes over all rows of a tile, by processor, as
+#: measured with vectors of 64 bytes (docs/targets/cpu.md, "Short rows").
+PASS_COLUMNS = {"znver4": 1024}
 #: Where Linux tells how long vectors of SVE are here.
 SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
 #: Cores of a processor that is not at hand and whose name says nothing.
@@ -142,6 +148,11 @@ def splits_vectors(hw: HardwareModel) -> bool:
 def runs_ahead(hw: HardwareModel) -> bool:
     """Whether a CPU model's processor fetches successive lines before they are asked for."""
     return str(hw.figures.get("mcpu", "")) in RUNS_AHEAD
+
+
+def reads_pages_apart(hw: HardwareModel) -> bool:
+    """Whether a CPU model's processor reads several runs of memory faster than one, some of each in turn."""
+    return str(hw.figures.get("mcpu", "")) in PAGES_APART
 
 
 @functools.cache

@@ -21,27 +21,67 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...hardware.last_cache import last_cache_bytes
 from ...igraph.affine import Affine
 from ...igraph.dtypes import bytes_of
-from ...igraph.nodes import IPointer
-from .actions import REDUCE_ROW, SCATTER, Action
+from ...igraph.nodes import HardwareModel, IPointer
+from .actions import MAP, REDUCE_ROW, SCATTER, Action
 from .address import LoopScope
 from .buffers import Buffers, scratch
 from .code import Code
 from .element_access import StridedAccess
 from .elements import boundable, like, type_of
 from .groups import ColumnGroup, RowNest
-from .values import OperandValues, Origin
+from .tiles import TILES
+from .values import OperandValues, Origin, is_brief
 
 #: Columns up to which passes over rows of known length go over all rows each.
-SHORT_ROW = 256
+SHORT_ROW = TILES.short_row
+
+
+@attrs.frozen
+class LongPasses:
+    """Rows beyond short ones that have passes: of exponentials of one operand that stays in the last cache.
+
+    Attributes
+    ----------
+    columns : int
+        At most.
+    tensor_bytes : int
+        Of the operand, and of a result, at most.
+    """
+
+    columns: int = 0
+    tensor_bytes: int = 0
+
+    @staticmethod
+    def of(hw: HardwareModel) -> LongPasses:
+        """Those of a processor."""
+        return LongPasses(int(hw.figures.get("pass_columns", 0)), last_cache_bytes(hw) or 0)
+
+    def columns_of(self, nest: RowNest) -> int:
+        """Columns up to which the rows of a nest have passes; 0: it is no such nest."""
+        wide = [action for group in nest.groups if group.cols > 1 for action in group.actions]
+        reads = (read.access for action in wide for read in action.reads)
+        operands = {access.pointer for access in reads if access.pointer.level == "dram"}
+        results = {action.write.pointer for action in wide if action.write.pointer.level == "dram"}
+        sizes = [pointer.size * bytes_of(pointer.dtype) for pointer in operands | results]
+        small = len(operands) == 1 and max(sizes) <= self.tensor_bytes
+        is_long = any(action.kind == MAP and not is_brief(action.iop) for action in wide)
+        return self.columns if small and is_long else 0
 
 
 def passes(
-    nest: RowNest, values: OperandValues, memory: Buffers, scope: LoopScope, near_bytes: int
+    nest: RowNest,
+    values: OperandValues,
+    memory: Buffers,
+    scope: LoopScope,
+    near_bytes: int,
+    long_passes: LongPasses,
 ) -> list[list[ColumnGroup]]:
     """The groups of a nest, those together that share a loop over rows; what makes a value of a row joins.
 
@@ -56,10 +96,12 @@ def passes(
         The sizes that decide how long rows are.
     near_bytes : int
         What all rows touch may be as much, so that each pass finds it in the first cache.
+    long_passes : LongPasses
+        Which rows that are not short have passes too.
     """
     whole = [list(nest.groups)]
     open_ends = any(scope.sizes & set(bound.variables()) for bound in _ends(nest))
-    if not is_short(nest) and (nest.rows == 1 or not open_ends):
+    if not is_short(nest, long_passes) and (nest.rows == 1 or not open_ends):
         return whole
     if _has_tables(nest) or not is_near(nest, values, near_bytes):
         return whole
@@ -75,11 +117,12 @@ def passes(
     return apart
 
 
-def is_short(nest: RowNest) -> bool:
+def is_short(nest: RowNest, long_passes: LongPasses) -> bool:
     """Whether rows have a known length, so short that their passes mostly wait for each other."""
+    longest = max(SHORT_ROW, long_passes.columns_of(nest))
     wide = [group for group in nest.groups if group.cols > 1]
     reduced = any(action.kind == REDUCE_ROW for action in nest.actions)
-    known = not _ends(nest) and max((group.cols for group in wide), default=0) <= SHORT_ROW
+    known = not _ends(nest) and max((group.cols for group in wide), default=0) <= longest
     return nest.rows > 1 and reduced and known and not _has_tables(nest)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ...hardware.last_cache import last_cache_bytes
 from ...igraph.affine import Affine, affine, var
 from ...igraph.dtypes import bytes_of
-from ...igraph.nodes import HardwareModel
+from ...igraph.nodes import HardwareModel, IPointer
 from .actions import MAP, REDUCE_ROW, Action
 from .element_access import StridedAccess
 from .groups import RowNest
@@ -52,18 +52,23 @@ def vector_bytes_of(
     last cache does not hold, one run of memory each, in vectors of whole lines.
     """
     line = int(hw.figures.get("line_bytes", 64))
-    adds_up = any(action.kind == REDUCE_ROW for action in nest.actions) and is_light(nest)
-    if vector_bytes != line or not splits_vectors(hw) or not adds_up:
+    if vector_bytes != line or not splits_vectors(hw):
         return vector_bytes
-    cache, size = last_cache_bytes(hw), 0
+    summed = summed_runs(nest, values, hw, loop)
+    return vector_bytes // 2 if summed and min(bytes_of(p.dtype) for p in summed) >= _WHOLE else vector_bytes
+
+
+def summed_runs(nest: RowNest, values: OperandValues, hw: HardwareModel, loop: str | None) -> list[IPointer]:
+    """What a nest adds rows up of, if the last cache does not hold it and each is one run of memory."""
+    if not is_light(nest) or not any(action.kind == REDUCE_ROW for action in nest.actions):
+        return []
     walked = {str(access.pointer.name): (access, action) for access, action in _walked(nest, values)}
     for access, action in walked.values():
-        pointer = access.pointer
-        width = bytes_of(pointer.dtype)
-        if width < _WHOLE or pointer.dims or not runs_on(access, action.rows, action.cols, loop):
-            return vector_bytes
-        size += pointer.size * width
-    return vector_bytes // 2 if cache is not None and size > cache else vector_bytes
+        if access.pointer.dims or not runs_on(access, action.rows, action.cols, loop):
+            return []
+    pointers = [access.pointer for access, _ in walked.values()]
+    cache, size = last_cache_bytes(hw), sum(p.size * bytes_of(p.dtype) for p in pointers)
+    return pointers if cache is not None and size > cache else []
 
 
 def _walked(nest: RowNest, values: OperandValues) -> Iterator[tuple[StridedAccess, Action]]:

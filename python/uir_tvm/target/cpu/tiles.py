@@ -30,6 +30,7 @@ TILES = TileSpace(
     level_columns=True,
     in_place=True,
     least_part=65_536,
+    short_row=256,
     runs=4,
     run_bytes=512,
     vectors=(0.5, 1, 2, 4),
