@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/rounding.h"
+#include "library/panel_kernels.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_TILES 1
@@ -34,6 +35,8 @@ constexpr int kMostPixels16[kMostVectors] = {8, 8, 8, 6};
 constexpr int kMostBeside16[kMostBesidePixels] = {1, 1, 1, 1};
 constexpr int kPanel16 = 64;
 constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2, 0};
+/*! Where vectors are computed by halves, and panels multiply many rows. */
+constexpr TileRule kRuleOfHalves = {false, {{1, 128}, {512, 256}}, kNever, 6, 97};
 constexpr double kBeyond16 = 10, kMargin16 = 1.2;
 
 #pragma GCC push_options
@@ -90,8 +93,8 @@ const std::vector<TileKernels>& Tables() {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw")) {
       const CoreRates core = {16, cache, kBeyond16, kMargin16};
-      made->push_back(
-          {"avx512", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, kRule16, core, UIR_CODE(avx512)});
+      const TileRule& rule = HalvesVectors512() ? kRuleOfHalves : kRule16;
+      made->push_back({"avx512", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, rule, core, UIR_CODE(avx512)});
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
       const CoreRates core = {8, cache, 32, 1.05};

@@ -27,6 +27,7 @@ namespace avx512 {
 constexpr int kLanes = 16, kMostRows[2] = {24, 12};  // of 32 registers 24 hold sums
 #include "library/panel_tile.h"
 constexpr PanelKernels kOfBlocks = {"avx512", kLanes, 1, kMostRows[0], kSteps, PackFor, SumsFor, FinishFor};
+constexpr PanelKernels kKernels = {"avx512", kLanes, 2, kMostRows[1], kSteps, PackFor, SumsFor, FinishFor};
 }  // namespace avx512
 #undef UIR_VECTORS
 #pragma GCC pop_options
@@ -75,8 +76,10 @@ bool HalvesVectors512() {
 
 const PanelKernels* PanelKernelsHere() {
 #ifdef UIR_PANELS
-  // with AVX512 weights lie in panels of another width
-  if (__builtin_cpu_supports("avx512f")) return nullptr;
+  if (__builtin_cpu_supports("avx512f")) {
+    // weights lie in panels for the vectors that tiles have
+    return HalvesVectors512() && TileKernelsHere()->lanes == avx512::kLanes ? &avx512::kKernels : nullptr;
+  }
 #endif
   return PanelKernelsOfEight();
 }

@@ -69,7 +69,7 @@ def test_few_columns_and_what_tiles_do_not_compute(threads: int, n: int) -> None
 
 
 @pytest.mark.parametrize("m", [33, 50, 211, 600])
-@pytest.mark.parametrize("n", [2, 10, 16, 41, 150])
+@pytest.mark.parametrize("n", [2, 10, 16, 41, 90])
 def test_few_columns_are_tiles_of_rows_where_they_lie(threads: int, m: int, n: int) -> None:
     product(m, 70, n, "tiles", activation="silu")
 
@@ -168,7 +168,7 @@ def test_one_weight_serves_few_rows_and_many() -> None:
     many = evolve(MatmulAttrs.contiguous((64, k), (k, n), packed=True), packed_for=2048)
     weight = packed(many, b)
     before = cpu.available().converted_bytes
-    for rows, plan in ((1, "tiles"), (20, "tiles"), (64, "panels")):
+    for rows, plan in ((1, "tiles"), (4, "tiles"), (64, "panels")):
         attrs = evolve(MatmulAttrs.contiguous((rows, k), (k, n), packed=True), packed_for=2048)
         assert cpu.describe(attrs)["plan"] == plan
         a, out = random(1, rows, k), tvm.runtime.tensor(np.zeros((rows, n), np.float32))
@@ -178,7 +178,7 @@ def test_one_weight_serves_few_rows_and_many() -> None:
     assert cpu.available().converted_bytes == before
 
 
-@pytest.mark.parametrize(("m", "n", "parts"), [(128, 384, [1, 2, 1]), (34, 2000, [1, 1, 2])])
+@pytest.mark.parametrize(("m", "n", "parts"), [(128, 384, [1, 2, 1]), (34, 2048, [1, 1, 2])])
 def test_threads_share_rows_or_panels(m: int, n: int, parts: list[int]) -> None:
     """Rows where they are many, panels where columns are."""
     k = 300
