@@ -289,7 +289,8 @@ class _AccessWalk:
 
     def _realize(self, stmt: Any) -> None:
         block = stmt.block
-        if not block.match_buffers and self._is_beside(block.body) and self._is_beside(block.init):
+        parts = [part for part in (block.init, block.body) if part is not None]
+        if not block.match_buffers and all(map(self._is_beside, parts)):
             return
         first = []
         for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
@@ -307,10 +308,8 @@ class _AccessWalk:
                 self._visit(block.body)
 
     def _is_beside(self, stmt: Any) -> bool:
-        """Whether a statement is none, or a store that nothing was asked about."""
-        if self._reads or stmt is None:
-            return stmt is None
-        return isinstance(stmt, tirx.BufferStore) and stmt.buffer not in self._params
+        """Whether a statement is a store that nothing was asked about."""
+        return not self._reads and isinstance(stmt, tirx.BufferStore) and stmt.buffer not in self._params
 
     def _store(self, stmt: Any) -> None:
         if self._is_beside(stmt):

@@ -45,14 +45,6 @@ def _is_simple(value: Expr) -> bool:
     return isinstance(value, tirx.Var | tirx.IntImm | tirx.FloatImm)
 
 
-def apart(value: Expr) -> Expr:
-    """The value, behind a call that TVM's simplifier does not look through; LLVM sees no call.
-
-    The simplifier takes ``(x + 1) - 1`` of floats for ``x``, as it is of real numbers.
-    """
-    return tvm.ir.Call("tirx.reinterpret", [value], ret_ty=value.ty)
-
-
 class Code:
     """Statements in order; variables bound here are seen by all that follow."""
 

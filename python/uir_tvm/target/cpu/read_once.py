@@ -34,8 +34,6 @@ SUMS = frozenset({"add", "mul"})
 #: dtypes that are computed in as they are stored: no rounding reads a value twice.  What TVM simplifies of
 #: integers takes longer the longer an expression is.
 PLAIN = frozenset({"fp32", "fp64"})
-
-
 #: Expressions that TVM's simplifier puts together with what they stand in.
 OPEN = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Min, tirx.Max, tirx.Select, tirx.Cast)
 
