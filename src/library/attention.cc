@@ -19,6 +19,7 @@
 
 #include "base/rounding.h"
 #include "library/attention_units.h"
+#include "library/cpu_features.h"
 #include "library/half_floats.h"
 #include "library/kernel.h"
 #include "library/panel_attention.h"
@@ -84,8 +85,7 @@ constexpr int kLanes = 4;
 
 const BlocksByType& Best() {
 #ifdef UIR_WIDTHS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw")) {
+  if (HasAvx512()) {
     return avx512::kBlocks;
   }
   if (HasHalves()) return avx2::kBlocks;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed function of attention: operands checked, attributes parsed once.
 
-#include <tvm/ffi/container/array.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
@@ -12,6 +11,7 @@
 #include "library/panel_attention.h"
 #include "library/parallel.h"
 #include "library/plan_cache.h"
+#include "library/vector_choice.h"
 
 namespace uir::library {
 namespace {
@@ -48,23 +48,9 @@ void Attention(ffi::PackedArgs args, ffi::Any*) {
   if (!attrs->empty()) RunAttention(*attrs, data, PoolThreads());
 }
 
-ffi::Array<ffi::String> Vectors() {
-  ffi::Array<ffi::String> names;
-  for (const std::string& name : AttentionVectors()) names.push_back(name);
-  return names;
-}
-
-void SetVectors(const ffi::String& name) {
-  if (!SetAttentionVectors(name)) {
-    TVM_FFI_THROW(ValueError) << "This CPU runs no attention called \"" << std::string(name) << "\".";
-  }
-}
-
 TVM_FFI_STATIC_INIT_BLOCK() {
-  tvm::ffi::reflection::GlobalDef()
-      .def_packed("uir.library.cpu.attention", Attention)
-      .def("uir.library.cpu.attention_vectors", Vectors)
-      .def("uir.library.cpu.set_attention_vectors", SetVectors);
+  tvm::ffi::reflection::GlobalDef().def_packed("uir.library.cpu.attention", Attention);
+  DefineVectorChoice("attention", AttentionVectors, SetAttentionVectors);
 }
 
 }  // namespace

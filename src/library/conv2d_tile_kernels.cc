@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/rounding.h"
-#include "library/panel_kernels.h"
+#include "library/cpu_features.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_TILES 1
@@ -90,13 +90,12 @@ const std::vector<TileKernels>& Tables() {
   static const auto* tables = [] {
     auto* made = new std::vector<TileKernels>();
     const int64_t cache = SecondCacheBytes();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw")) {
+    if (HasAvx512()) {
       const CoreRates core = {16, cache, kBeyond16, kMargin16};
       const TileRule& rule = HalvesVectors512() ? kRuleOfHalves : kRule16;
       made->push_back({"avx512", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, rule, core, UIR_CODE(avx512)});
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (HasAvx2()) {
       const CoreRates core = {8, cache, 32, 1.05};
       made->push_back(
           {"avx2", 8, avx2::kPanel, 24, avx2::kMostPixels, avx2::kMostBeside, true, avx2::kRule, core, UIR_CODE(avx2)});

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "library/cpu_features.h"
 #include "library/quantized_layout.h"
 
 namespace uir::library {
@@ -53,8 +54,7 @@ struct Conversions {
 const Conversions& Best() {
   static const Conversions best = [] {
 #ifdef UIR_WIDTHS
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw")) {
+    if (HasAvx512()) {
       return Conversions{avx512::Widened, avx512::Narrowed};
     }
     if (HasHalves()) return Conversions{avx2::Widened, avx2::Narrowed};
@@ -68,7 +68,7 @@ const Conversions& Best() {
 
 bool HasHalves() {
 #ifdef UIR_WIDTHS
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return HasAvx2() && __builtin_cpu_supports("f16c");
 #else
   return false;
 #endif

@@ -3,6 +3,8 @@
 
 #include "library/integer_product.h"
 
+#include "library/cpu_features.h"
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
 #include <immintrin.h>
@@ -120,12 +122,11 @@ const std::vector<Kernels>& Kernels::All() {
   static const std::vector<Kernels>* all = [] {
     auto* found = new std::vector<Kernels>();
 #ifdef UIR_WIDTHS
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw")) {
+    if (HasAvx512()) {
       if (__builtin_cpu_supports("avx512vnni")) found->push_back(UIR_KERNELS(vnni));
       found->push_back(UIR_KERNELS(avx512));
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found->push_back(UIR_KERNELS(avx2));
+    if (HasAvx2()) found->push_back(UIR_KERNELS(avx2));
 #endif
     found->push_back(UIR_KERNELS(any));
     return found;

@@ -19,6 +19,7 @@
 #include "base/rounding.h"
 #include "library/attention_parts.h"
 #include "library/conv2d_tile_kernels.h"
+#include "library/cpu_features.h"
 #include "library/fetch_ahead.h"
 #include "library/kernel.h"
 #include "library/winograd_cost.h"

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "library/conv2d_tile_kernels.h"
+#include "library/cpu_features.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_PANELS 1
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -42,41 +42,19 @@ constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows[1], kSteps, Pack
 #undef UIR_VECTORS
 #pragma GCC pop_options
 
-/*! What a CPU of AMD's says of its units: whether they have 256 bits, and not 512. */
-bool HalvesWideVectors() {
-  constexpr unsigned kUnits = 0x8000001a, k256 = 1u << 2, k512 = 1u << 3;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(kUnits, &a, &b, &c, &d) != 0 && (a & (k256 | k512)) == k256;
-}
-
-bool HasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-}
-
 }  // namespace
 #endif
 
 const PanelKernels* PanelKernelsOfEight() {
 #ifdef UIR_PANELS
-  static const bool fastest = !__builtin_cpu_supports("avx512f") || HalvesWideVectors();
-  if (fastest && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::kKernels;
+  if (HasAvx2() && (!HasAvx512() || HalvesVectors512())) return &avx2::kKernels;
 #endif
   return nullptr;
 }
 
-bool HalvesVectors512() {
-#ifdef UIR_PANELS
-  static const bool halves = HasAvx512() && HalvesWideVectors();
-  return halves;
-#else
-  return false;
-#endif
-}
-
 const PanelKernels* PanelKernelsHere() {
 #ifdef UIR_PANELS
-  if (__builtin_cpu_supports("avx512f")) {
+  if (HasAvx512()) {
     // weights lie in panels for the vectors that tiles have
     return HalvesVectors512() && TileKernelsHere()->lanes == avx512::kLanes ? &avx512::kKernels : nullptr;
   }

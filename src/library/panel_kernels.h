@@ -63,7 +63,4 @@ const PanelKernels* BlockKernelsHere();
 //! halves. Null elsewhere, and without AVX2.
 const PanelKernels* PanelKernelsOfEight();
 
-/*! Whether this CPU has AVX512, and computes its vectors by halves. */
-bool HalvesVectors512();
-
 }  // namespace uir::library

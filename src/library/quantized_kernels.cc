@@ -3,6 +3,8 @@
 
 #include "library/quantized_kernels.h"
 
+#include "library/cpu_features.h"
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
 #include <cpuid.h>
@@ -128,8 +130,7 @@ const std::vector<QuantizedKernels>& QuantizedKernels::All() {
   static const std::vector<QuantizedKernels>* all = [] {
     auto* found = new std::vector<QuantizedKernels>();
 #ifdef UIR_WIDTHS
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw")) {
+    if (HasAvx512()) {
       if (__builtin_cpu_supports("avx512vnni")) {
         QuantizedKernels made = Made("avx512_vnni", avx512::kTiles, vnni::kBytes, vnni::MakeBytes);
         made.digits.assign(std::begin(vnni::kDigitRows), std::end(vnni::kDigitRows));
@@ -144,7 +145,7 @@ const std::vector<QuantizedKernels>& QuantizedKernels::All() {
       found->push_back(Made("avx512", avx512::kTiles, avx2::kBytes, avx2::MakeBytes));
       found->back().unpack = avx512::UnpackBlock;
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    if (HasAvx2() && __builtin_cpu_supports("f16c")) {
       QuantizedKernels made = Made("avx2", avx2::kTiles, avx2::kBytes, avx2::MakeBytes);
       made.digits = {avx2::DigitRow};  // of two rows SomeRows is faster
       made.make_digits = avx2::MakeDigits;

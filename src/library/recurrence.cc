@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "library/cpu_features.h"
 #include "library/parallel.h"
 
 #define UIR_INLINE inline __attribute__((always_inline))
@@ -66,11 +67,10 @@ constexpr int kLanes = 4;
 any::Panel PanelOf(Cell cell) {
   const int index = static_cast<int>(cell);
 #ifdef UIR_WIDTHS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw")) {
+  if (HasAvx512()) {
     return avx512::kPanels[index];
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kPanels[index];
+  if (HasAvx2()) return avx2::kPanels[index];
 #endif
   return any::kPanels[index];
 }

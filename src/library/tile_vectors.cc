@@ -2,28 +2,16 @@
 // The packed functions that say which code convolutions in tiles run and what is estimated of Winograd's way, for tests
 // and explanations.
 
-#include <tvm/ffi/container/array.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
 #include "library/conv2d_tile_kernels.h"
+#include "library/vector_choice.h"
 
 namespace uir::library {
 namespace {
 
 namespace ffi = tvm::ffi;
-
-ffi::Array<ffi::String> Names() {
-  ffi::Array<ffi::String> names;
-  for (const std::string& name : TileVectors()) names.push_back(name);
-  return names;
-}
-
-void Choose(const ffi::String& name) {
-  if (!SetTileVectors(name)) {
-    TVM_FFI_THROW(ValueError) << "This CPU runs no tiles called \"" << std::string(name) << "\".";
-  }
-}
 
 /*! Of a core with such vectors, second cache and bytes in a cycle from beyond it. */
 double Gain(const ffi::String& attrs, int lanes, int64_t second_cache, double beyond) {
@@ -35,11 +23,8 @@ double Gain(const ffi::String& attrs, int lanes, int64_t second_cache, double be
 }
 
 TVM_FFI_STATIC_INIT_BLOCK() {
-  namespace refl = tvm::ffi::reflection;
-  refl::GlobalDef()
-      .def("uir.library.cpu.tile_vectors", Names)
-      .def("uir.library.cpu.set_tile_vectors", Choose)
-      .def("uir.library.cpu.winograd_gain", Gain);
+  DefineVectorChoice("tile", TileVectors, SetTileVectors);
+  ffi::reflection::GlobalDef().def("uir.library.cpu.winograd_gain", Gain);
 }
 
 }  // namespace

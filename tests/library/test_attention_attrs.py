@@ -306,9 +306,13 @@ def test_values_whose_sums_are_no_numbers(odd: float) -> None:
     np.testing.assert_allclose(run(of, q, k, v), wanted(of, q, k, v, None), rtol=2e-5, atol=2e-6)
 
 
-def test_unknown_vectors() -> None:
-    with pytest.raises(ValueError, match="of another make"):
-        tvm_ffi.get_global_func("uir.library.cpu.set_attention_vectors")("of another make")
+@pytest.mark.parametrize("what", ["attention", "tile"])
+def test_unknown_vectors(what: str) -> None:
+    """The error names what there is."""
+    known = ", ".join(tvm_ffi.get_global_func(f"uir.library.cpu.{what}_vectors")()) or "none here"
+    with pytest.raises(ValueError, match="of another make") as raised:
+        tvm_ffi.get_global_func(f"uir.library.cpu.set_{what}_vectors")("of another make")
+    assert f"need:   one of: {known}" in str(raised.value) and "remedy: " in str(raised.value)
 
 
 def test_what_it_does_not_take() -> None:
