@@ -3,8 +3,6 @@
 
 #include "library/integer_product.h"
 
-#include "library/cpu_features.h"
-
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
 #include <immintrin.h>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "base/rounding.h"
+#include "library/cpu_features.h"
 #include "library/parallel.h"
 
 #define UIR_INLINE inline __attribute__((always_inline))

@@ -3,8 +3,6 @@
 
 #include "library/quantized_kernels.h"
 
-#include "library/cpu_features.h"
-
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define UIR_WIDTHS 1
 #include <cpuid.h>
@@ -17,6 +15,7 @@
 #include <iterator>
 
 #include "base/rounding.h"
+#include "library/cpu_features.h"
 #include "library/dtype.h"
 #include "library/tile_product.h"
 
