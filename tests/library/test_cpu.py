@@ -15,6 +15,7 @@ from tvm import relax
 from uir_tvm.errors import ShapeError
 from uir_tvm.library import cpu, reference
 from uir_tvm.library.cpu import Conv2dAttrs, MatmulAttrs, OperandLayout
+from uir_tvm.target.cpu.processors import SPLIT
 
 Array = np.ndarray[Any, Any]
 
@@ -109,6 +110,16 @@ def test_few_rows_by_a_packed_weight(library: bool, threads: int, activation: st
         packed=True,
     )
     check_matmul(attrs, random(1, rows * k + 8), random(2, k, n), (rows * n + 12,))
+
+
+def test_which_products_of_many_rows_are_panels() -> None:
+    """Of AVX2, and of AVX512 on processors that compute its vectors by halves."""
+    isa, processor = cpu.available().isa, str(tvm.target.codegen.llvm_get_system_cpu())
+    panels = "avx512" not in isa or processor in SPLIT
+    if "avx" not in isa:
+        pytest.skip("panels are for AVX2 and AVX512")
+    plan = cpu.describe(MatmulAttrs.contiguous((128, 384), (384, 300), packed=True))["plan"]
+    assert (plan == "panels") == panels
 
 
 def test_few_rows_are_read_in_tiles_unless_their_weight_is_another_s() -> None:
