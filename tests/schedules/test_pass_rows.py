@@ -34,7 +34,10 @@ def softmax(*shape: int) -> Example:
 
 def masked(*shape: int) -> Example:
     """The same of a sum of two operands."""
-    made = lambda x, m: op.nn.softmax(op.add(x, m), axis=-1)  # noqa: E731
+
+    def made(x: Any, m: Any) -> Any:
+        return op.nn.softmax(op.add(x, m), axis=-1)
+
     return from_relax(made, [shape, shape], lambda x, m: _softmax(x + m))
 
 
