@@ -137,7 +137,7 @@ class NestEmitter:
 
     def _first_column(self, nest: RowNest, access: StridedAccess) -> Expr:
         action = next(a for a in nest.actions if a.write is access)
-        return self._range(nest.groups[nest.group_of(action)]).clean_begin
+        return self.columns_of(nest.groups[nest.group_of(action)]).clean_begin
 
     def _loops(self, code: Code, nest: RowNest) -> None:
         collected = {
@@ -261,7 +261,8 @@ class NestEmitter:
             if repeated and source.maker is not None:
                 self._collect_guards(source.maker, True, found)
 
-    def _range(self, group: ColumnGroup) -> Range:
+    def columns_of(self, group: ColumnGroup) -> Range:
+        """The columns of a group's rows, and those of which all operands exist."""
         begin, end = self.bounds(group.actions[0].box[2:], group.cols)
         clean_begin, clean_end = begin, end
         guards = self._guards(group)
@@ -273,7 +274,7 @@ class NestEmitter:
             clean_end = tirx.max(clean_begin, clean_end)
         return Range(begin, end, clean_begin, clean_end)
 
-    def _row_exists(self, group: ColumnGroup, row: Expr, rows: int) -> Expr | None:
+    def row_exists(self, group: ColumnGroup, row: Expr, rows: int) -> Expr | None:
         """Whether the operands exist in this row; None where they always do."""
         conditions = []
         for guard in self._guards(group):
@@ -299,8 +300,8 @@ class NestEmitter:
     ) -> None:
         for group in groups:
             emitter = self.begin_group(code, group, row, collected)
-            columns = self._range(group)
-            exists = self._row_exists(group, row.number, row.nest.rows)
+            columns = self.columns_of(group)
+            exists = self.row_exists(group, row.number, row.nest.rows)
             if group.cols == 1 and self._guards(group):
                 emitter.one_by_one(code, columns.begin, columns.end, True)
             elif exists is None:

@@ -17,7 +17,7 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IGraph
 from .actions import MAP, Action
-from .address import index
+from .address import distance, index
 from .code import Code
 from .element_access import WHOLE
 from .elements import element
@@ -91,7 +91,7 @@ def emit_lines(emitter: NestEmitter, code: Code, nest: RowNest, store: Action) -
 
         store columns [0, left) of the first row one by one
         for r in rows:
-            for each line within the row: store its n columns
+            for each line within the row: store its n columns, without masks where all operands exist
             if there is a next row: store the line of the last columns of this and the first of that
             else: store the last columns one by one
     """
@@ -121,12 +121,21 @@ class _Lines:
             whole = inner.bind_index(tirx.truncdiv(index(self.cols) - left, index(self.lanes)))
             group = self._group(inner, number)
 
-            def within(then: Code, col: Expr) -> None:
-                point = Point(number, col, self.lanes, self.guarded)
-                value = group.value(then, self.store, point)
-                self._put(then, number, col, value)
+            def lines(begin: Expr, behind: Expr, guarded: bool) -> None:
+                def within(then: Code, col: Expr) -> None:
+                    value = group.value(then, self.store, Point(number, col, self.lanes, guarded))
+                    self._put(then, number, col, value)
 
-            inner.loop(left, whole, self.lanes, within, "c")
+                first_column = left + begin * index(self.lanes)
+                inner.loop(first_column, distance(begin, behind), self.lanes, within, "c")
+
+            if self.guarded:
+                clean = self._clean(inner, number, left, whole)
+                lines(index(0), clean[0], True)
+                lines(*clean, False)
+                lines(clean[1], whole, True)
+            else:
+                lines(index(0), whole, False)
             end = inner.bind_index(left + whole * index(self.lanes))
             if is_last:
                 group.one_by_one(inner, end, index(self.cols), True)
@@ -135,6 +144,18 @@ class _Lines:
 
         code.loop(index(0), index(self.nest.rows - 1), 1, row, "r")
         row(code, index(self.nest.rows - 1), True)
+
+    def _clean(self, code: Code, row: Expr, left: Expr, whole: Expr) -> tuple[Expr, Expr]:
+        """Whole lines of a row, the first of which begins at ``left``, that have all operands: no masks."""
+        group, lanes = self.nest.groups[0], index(self.lanes)
+        columns = self.emitter.columns_of(group)
+        before = tirx.truncdiv(tirx.max(columns.clean_begin - left, index(0)) + (lanes - 1), lanes)
+        exists = self.emitter.row_exists(group, row, self.nest.rows)
+        if exists is not None:
+            before = tirx.Select(exists, before, whole)
+        begin = code.bind_index(tirx.min(before, whole))
+        inside = tirx.truncdiv(tirx.max(columns.clean_end - left, index(0)), lanes)
+        return begin, code.bind_index(tirx.max(begin, tirx.min(inside, whole)))
 
     def _shared(self, code: Code, row: Expr, end: Expr) -> None:
         """The line that holds the columns of a row from ``end`` on, and the first of the next one."""
