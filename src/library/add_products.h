@@ -7,15 +7,13 @@
 template <int kVectors>
 UIR_INLINE void AddProducts(const Vector (&some)[kVectors], const float* factor, Vector (&sums)[kVectors]) {
 #if UIR_VECTORS == 512
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {  // which reads the number for all lanes
-    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sums[v]) : "v"(some[v]), "m"(*factor));
-  }
+  Vector all;  // read once: these processors multiply as many vectors as they read
+  __asm__("vbroadcastss %1, %0" : "=v"(all) : "m"(*factor));
 #else
   const Vector all = _mm256_broadcast_ss(factor);
+#endif
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    __asm__("vfmadd231ps %1, %2, %0" : "+x"(sums[v]) : "x"(some[v]), "x"(all));
+    __asm__("vfmadd231ps %1, %2, %0" : "+v"(sums[v]) : "v"(some[v]), "v"(all));
   }
-#endif
 }

@@ -35,8 +35,8 @@ constexpr int kMostPixels16[kMostVectors] = {8, 8, 8, 6};
 constexpr int kMostBeside16[kMostBesidePixels] = {1, 1, 1, 1};
 constexpr int kPanel16 = 64;
 constexpr TileRule kRule16 = {false, {{1, 128}, {512, 256}}, kNever, 2, 0};
-/*! Where vectors are computed by halves, and panels multiply many rows. */
-constexpr TileRule kRuleOfHalves = {false, {{1, 128}, {512, 256}}, kNever, 6, 97};
+/*! Where panels multiply many rows. */
+constexpr TileRule kRuleOfPanels = {false, {{1, 128}, {512, 256}}, kNever, 6, 97};
 constexpr double kBeyond16 = 10, kMargin16 = 1.2;
 
 #pragma GCC push_options
@@ -92,7 +92,7 @@ const std::vector<TileKernels>& Tables() {
     const int64_t cache = SecondCacheBytes();
     if (HasAvx512()) {
       const CoreRates core = {16, cache, kBeyond16, kMargin16};
-      const TileRule& rule = HalvesVectors512() ? kRuleOfHalves : kRule16;
+      const TileRule& rule = HasAmdAvx512() ? kRuleOfPanels : kRule16;
       made->push_back({"avx512", 16, kPanel16, 64, kMostPixels16, kMostBeside16, false, rule, core, UIR_CODE(avx512)});
     }
     if (HasAvx2()) {

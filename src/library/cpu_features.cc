@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library/cpu_features.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define UIR_X86 1
-#include <cpuid.h>
-#endif
-
 namespace uir::library {
 
-#ifdef UIR_X86
-namespace {
-
-/*! What a CPU of AMD's says of its units: whether they have 256 bits, and not 512. */
-bool HasUnitsOf256() {
-  constexpr unsigned kUnits = 0x8000001a, k256 = 1u << 2, k512 = 1u << 3;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(kUnits, &a, &b, &c, &d) != 0 && (a & (k256 | k512)) == k256;
-}
-
-}  // namespace
-
+#if defined(__x86_64__) && defined(__GNUC__)
 bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
@@ -27,14 +11,11 @@ bool HasAvx512() {
 
 bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-bool HalvesVectors512() {
-  static const bool halves = HasAvx512() && HasUnitsOf256();
-  return halves;
-}
+bool HasAmdAvx512() { return HasAvx512() && __builtin_cpu_is("amd"); }
 #else
 bool HasAvx512() { return false; }
 bool HasAvx2() { return false; }
-bool HalvesVectors512() { return false; }
+bool HasAmdAvx512() { return false; }
 #endif
 
 }  // namespace uir::library

@@ -77,7 +77,7 @@ struct Code {
 const std::vector<Code>& All() {
   static const auto* all = [] {
     auto* made = new std::vector<Code>();
-    if (HalvesVectors512()) made->push_back({"avx512", avx512::RunRows});
+    if (HasAmdAvx512()) made->push_back({"avx512", avx512::RunRows});
     if (PanelKernelsOfEight()) made->push_back({"avx2", avx2::RunRows});
     return made;
   }();

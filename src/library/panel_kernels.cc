@@ -47,7 +47,7 @@ constexpr PanelKernels kKernels = {"avx2", kLanes, 2, kMostRows[1], kSteps, Pack
 
 const PanelKernels* PanelKernelsOfEight() {
 #ifdef UIR_PANELS
-  if (HasAvx2() && (!HasAvx512() || HalvesVectors512())) return &avx2::kKernels;
+  if (HasAvx2() && (!HasAvx512() || HasAmdAvx512())) return &avx2::kKernels;
 #endif
   return nullptr;
 }
@@ -56,7 +56,7 @@ const PanelKernels* PanelKernelsHere() {
 #ifdef UIR_PANELS
   if (HasAvx512()) {
     // weights lie in panels for the vectors that tiles have
-    return HalvesVectors512() && TileKernelsHere()->lanes == avx512::kLanes ? &avx512::kKernels : nullptr;
+    return HasAmdAvx512() && TileKernelsHere()->lanes == avx512::kLanes ? &avx512::kKernels : nullptr;
   }
 #endif
   return PanelKernelsOfEight();

@@ -15,7 +15,7 @@ from tvm import relax
 from uir_tvm.errors import ShapeError
 from uir_tvm.library import cpu, reference
 from uir_tvm.library.cpu import Conv2dAttrs, MatmulAttrs, OperandLayout
-from uir_tvm.target.cpu.processors import SPLIT
+from uir_tvm.target.cpu.processors import PANELS_OF_64
 
 Array = np.ndarray[Any, Any]
 
@@ -113,9 +113,9 @@ def test_few_rows_by_a_packed_weight(library: bool, threads: int, activation: st
 
 
 def test_which_products_of_many_rows_are_panels() -> None:
-    """Of AVX2, and of AVX512 on processors that compute its vectors by halves."""
+    """Of AVX2, and of AVX512 on processors where that was measured."""
     isa, processor = cpu.available().isa, str(tvm.target.codegen.llvm_get_system_cpu())
-    panels = "avx512" not in isa or processor in SPLIT
+    panels = "avx512" not in isa or processor in PANELS_OF_64
     if "avx" not in isa:
         pytest.skip("panels are for AVX2 and AVX512")
     plan = cpu.describe(MatmulAttrs.contiguous((128, 384), (384, 300), packed=True))["plan"]
@@ -127,7 +127,7 @@ def test_few_rows_are_read_in_tiles_unless_their_weight_is_another_s() -> None:
     if "avx" not in isa:
         pytest.skip("tiles are for AVX2 and AVX512")
     many = cpu.describe(MatmulAttrs.contiguous((128, 384), (384, 300), packed=True))["plan"]
-    # panels of AVX512 are where it computes vectors by halves
+    # panels of AVX512 are where they were measured
     most = 32 if "avx512" not in isa else 5 if many == "panels" else 1
     for rows, plan in ((1, "tiles"), (most, "tiles"), (most + 1, many)):
         attrs = MatmulAttrs.contiguous((rows, 384), (384, 300), packed=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...library.library_tables import AttentionLimits, ChainLimits, LibraryTable, TiledAttention
-from .processors import SPLIT
+from .processors import PANELS_OF_64
 
 #: What widens float16 in registers, and comes with what widens bfloat16: weights of products are read as they
 #: are.
@@ -16,7 +16,7 @@ BF16 = "avx512bf16"
 #: With these, products of float32 in pieces of 8 bits run at 2.7 times the rate of vectors' multiply-adds.
 TILES = "amx-bf16"
 #: With these attention is in tiles of packed keys, with all sums in registers; with vectors of 64 bytes only
-#: where that was measured, on processors that split them.
+#: on processors where that was measured.
 PANELS, WIDER = "avx2", "avx512f"
 
 #: Attention of which one kernel takes less time than products and a softmax.
@@ -71,7 +71,7 @@ TABLE = LibraryTable(
     tiled_attention=(
         TiledAttention(TILES, min_rows=384, min_keys=384),
         TiledAttention(PANELS, min_rows=192, min_keys=192, without=WIDER),
-        TiledAttention(WIDER, min_rows=80, min_keys=80, processors=SPLIT),
+        TiledAttention(WIDER, min_rows=80, min_keys=80, processors=PANELS_OF_64),
     ),
     adjustable=True,
     channels_last=True,

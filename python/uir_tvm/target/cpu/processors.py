@@ -38,15 +38,18 @@ SVE_BYTES = {"neoverse-v1": 32, "a64fx": 64}
 #: LLVM's processors that take a vector of 64 bytes as two of 32: Software Optimization Guide for the AMD Zen4
 #: Microarchitecture (publication 57647), on its floating-point unit.
 SPLIT = frozenset({"znver4"})
+#: Processors whose products and attention are in panels of vectors of 64 bytes, as measured
+#: (docs/library-operators.md); the library asks the CPU itself.
+PANELS_OF_64 = frozenset({"znver4", "znver5"})
 #: Processors that are ahead of loads and stores of successive lines by themselves, as measured
 #: (docs/targets/cpu.md, "Fetching ahead"): fetches of ours took what they were to spare, or more.
-RUNS_AHEAD = frozenset({"znver4"})
+RUNS_AHEAD = frozenset({"znver4", "znver5"})
 #: Processors that are at the next page of several runs of memory while some of each is read in turn, as
 #: measured (docs/targets/cpu.md, "Distant rows").
-PAGES_APART = frozenset({"znver4"})
+PAGES_APART = frozenset({"znver4", "znver5"})
 #: Columns of known rows of exponentials up to which each pass goes over all rows of a tile, by processor, as
 #: measured with vectors of 64 bytes (docs/targets/cpu.md, "Short rows").
-PASS_COLUMNS = {"znver4": 1024}
+PASS_COLUMNS = {"znver4": 1024, "znver5": 1024}
 #: Where Linux tells how long vectors of SVE are here.
 SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
 #: Cores of a processor that is not at hand and whose name says nothing.
