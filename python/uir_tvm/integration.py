@@ -15,6 +15,7 @@ from tvm.relax import pipeline as relax_pipeline
 from tvm.tirx import compilation_pipeline as tir_pipeline
 
 from . import target_facts, threads
+from .bf16_roundings import keep_bf16_roundings
 from .device.device_kernel import DeviceKernel
 from .garbage import unsearched
 from .target import code_parts, host_side, registry
@@ -111,7 +112,8 @@ def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str
     place = registry.place_of(func.attrs["target"])
     symbol = str(func.attrs.get("global_symbol", name))
     if record.refusal is not None:
-        made = {} if place.device == "cpu" else host_side.on_host(func, symbol)
+        func = keep_bf16_roundings(func)
+        made = {symbol: func} if place.device == "cpu" else host_side.on_host(func, symbol)
     elif isinstance(record.lowered, DeviceKernel):
         made = host_side.launching(func, symbol, record.lowered, place, record.handed)
     else:

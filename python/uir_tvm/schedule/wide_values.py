@@ -12,8 +12,11 @@ After::
     Y[i] = bf16(T[i] * f32(0.5))
 
 A GPU has no functions of narrow floats, and every rounding is an instruction; results come nearer to the
-exact ones.  What only moves data stays as it is, and so does a function with an expression that is not
-known here.
+exact ones.  A cast of another dtype to a narrow one asks for its rounding, and keeps it::
+
+    Y[i] = f32(f16(X[i])) + T[i]              # X and Y are fp32: the same after
+
+What only moves data stays as it is, and so does a function with an expression that is not known here.
 """
 
 from __future__ import annotations
@@ -140,6 +143,8 @@ class _Widener:
 
     def _cast(self, cast: Any) -> Any:
         value = self(cast.value)
+        if _narrow(cast) and _dtype(cast) != _dtype(cast.value):
+            return tirx.Cast(WIDE, _rounded(value, _dtype(cast)))
         wanted = WIDE if _narrow(cast) else _dtype(cast)
         return value if _dtype(value) == wanted else tirx.Cast(wanted, value)
 
@@ -152,6 +157,13 @@ class _Widener:
 
 def _dtype(expr: Any) -> str:
     return str(expr.ty.dtype)
+
+
+def _rounded(value: Any, dtype: str) -> Any:
+    """A value as a dtype has it; what was only widened from that dtype as it was before."""
+    if isinstance(value, tirx.Cast) and _dtype(value) == WIDE and _dtype(value.value) == dtype:
+        return value.value
+    return value if _dtype(value) == dtype else tirx.Cast(dtype, value)
 
 
 def _narrow(expr: Any) -> bool:
@@ -176,9 +188,7 @@ def _rewritten(stmt: SBlock, wide: dict[Any, Any]) -> tuple[Any, Any]:
         if not isinstance(node, tirx.BufferStore):
             raise _UnknownError(type(node).__name__)
         buffer = wide.get(node.buffer, node.buffer)
-        value = widen(node.value)
-        if _dtype(value) != str(buffer.dtype):
-            value = tirx.Cast(str(buffer.dtype), value)
+        value = _rounded(widen(node.value), str(buffer.dtype))
         return tirx.BufferStore(buffer, value, node.indices)
 
     return made(stmt.body), None if stmt.init is None else made(stmt.init)

@@ -17,6 +17,7 @@ import tvm
 from tvm import tirx
 
 from .. import hardware
+from ..bf16_roundings import keep_bf16_roundings
 from ..cache import Cache
 from ..function_attributes import origin_of
 from ..igraph.dtypes import DTYPES
@@ -118,11 +119,12 @@ def _kept(
     func: tirx.PrimFunc, arguments: Sequence[np.ndarray], written: Sequence[bool]
 ) -> tuple[tuple[np.ndarray, ...], ...]:
     """The results on some arguments, from the cache folder where they are there."""
-    digest = hashlib.sha256(origin_of(func).encode())
-    for array in arguments:
-        digest.update(f"{array.shape}".encode() + array.reshape(-1)[:TOLD_BY].tobytes())
     widened = widen_values(func)
     forms = (func,) if widened.same_as(func) else (func, widened)
+    built = [keep_bf16_roundings(form) for form in forms]
+    digest = hashlib.sha256("".join(origin_of(form) for form in built).encode())
+    for array in arguments:
+        digest.update(f"{array.shape}".encode() + array.reshape(-1)[:TOLD_BY].tobytes())
     digest.update(repr((len(forms), list(written))).encode())
     cache, key = Cache(FOLDER), digest.digest()
     kept = cache.read(key, ".npz")

@@ -16,6 +16,7 @@ from tvm_ffi import structural_equal
 from tvm_ffi.structural import structural_hash, structural_map, structural_walk
 
 from ..argument_checks import called_by_a_program
+from ..bf16_roundings import keep_bf16_roundings
 from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
@@ -152,7 +153,7 @@ def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.
         Of TVM's target ``llvm``.
     """
     # a kernel of a model carries its target, which would bring it back to this project's pipeline
-    plain = func.without_attr("target").with_attr("global_symbol", "main")
+    plain = keep_bf16_roundings(func).without_attr("target").with_attr("global_symbol", "main")
     with called_by_a_program():
         return tvm.compile(
             tvm.IRModule({"main": plain}), target=tvm.target.Target({"kind": "llvm", **config})
