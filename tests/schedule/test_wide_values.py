@@ -31,7 +31,7 @@ def cast(dtype: str, *path: str) -> Callable[[Any], Any]:
 
 
 def func_of(function: Callable[..., Any], *dtypes: str, steps: Callable[..., Any] | None = None) -> Any:
-    """y = function(x, ...) element by element; of ``steps(function(x, ...), x, ...)`` with a buffer between."""
+    """y = function(x, ...) element by element, or ``steps(t, x, ...)`` of it, which lies in a buffer."""
     given = [te.placeholder((ROWS, COLS), dtype, f"x{n}") for n, dtype in enumerate(dtypes)]
     made = te.compute((ROWS, COLS), lambda *at: function(*(x[at] for x in given)), "t")
     if steps is not None:
