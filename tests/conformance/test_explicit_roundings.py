@@ -33,6 +33,7 @@ class Rounded(nn.Module):
             whole.to(self.dtype).float() - narrow.float(),
             x.to(other).to(self.dtype).float(),
             narrow.to(other).float(),
+            (narrow.float() * 1.1).to(self.dtype).float(),
             torch.exp(rounded * 0.5),
             rounded[1:].sum(-1),
         )

@@ -98,6 +98,49 @@ def test_operations_between_narrow_values_do_not_round(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", NARROW)
+def test_functions_of_narrow_values_do_not_round(dtype: str) -> None:
+    """Those that are computed in fp32, as TVM has them of bfloat16."""
+    func = func_of(
+        lambda n: cast(dtype)(te.exp(cast(FLOAT)(n))),
+        dtype,
+        steps=lambda t, n: cast(FLOAT)(t) * cast(FLOAT)(n),
+    )
+    assert casts(widen_values(func)) == [FLOAT, FLOAT]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_sums_of_narrow_values_do_not_round(dtype: str) -> None:
+    """As contractions have them; a sum of fp32 numbers does where it is cast."""
+
+    def last_casts(given: str) -> list[str]:
+        n = te.placeholder((ROWS, COLS), given, "n")
+        m = te.placeholder((ROWS,), dtype, "m")
+        k = te.reduce_axis((0, COLS), "k")
+        total = te.compute((ROWS,), lambda i: te.sum(cast(FLOAT)(n[i, k]), axis=k), "total")
+        rounded = te.compute((ROWS,), lambda i: cast(dtype)(total[i]), "rounded")
+        made = te.compute((ROWS,), lambda i: cast(FLOAT)(rounded[i]) + cast(FLOAT)(m[i]), "y")
+        stores = collect(widen_values(te.create_prim_func([n, m, made])).body, tirx.BufferStore)
+        (store,) = [each for each in stores if each.buffer.name == "rounded"]
+        return [str(each.ty.dtype) for each in collect(store.value, tirx.Cast)]
+
+    assert last_casts(dtype) == []
+    assert sorted(last_casts(FLOAT)) == sorted((dtype, FLOAT))
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_what_was_computed_in_fp32_is_rounded_where_it_is_cast(dtype: str) -> None:
+    """A narrow tensor in a block of fp32; the next one casts that."""
+    n = te.placeholder((ROWS, COLS), dtype, "n")
+    wide = te.compute((ROWS, COLS), lambda *at: cast(FLOAT)(n[at]) * tirx.const(1.1, FLOAT), "wide")
+    made = te.compute((ROWS, COLS), lambda *at: cast(dtype, FLOAT)(wide[at]), "y")
+    given = numbers(dtype)
+    exact = given.astype(FLOAT) * np.float32(1.1)
+    found = run(widen_values(te.create_prim_func([n, made])), given)
+    assert (found != exact).any()
+    np.testing.assert_array_equal(found, exact.astype(narrow(dtype)).astype(FLOAT))
+
+
+@pytest.mark.parametrize("dtype", NARROW)
 def test_what_is_stored_is_rounded_once(dtype: str) -> None:
     """The store's own rounding is the one that was asked for."""
     widened = widen_values(func_of(lambda x, n: cast(dtype)(x * cast(FLOAT)(n)), FLOAT, dtype))

@@ -14,8 +14,9 @@ After::
 A GPU has no functions of narrow floats, and every rounding is an instruction; results come nearer to the
 exact ones.  A cast of another dtype to a narrow one asks for its rounding, and keeps it::
 
-    Y[i] = f32(f16(X[i])) + T[i]              # X and Y are fp32: the same after
+    Y[i] = f32(bf16(X[i])) + T[i]             # X and Y are fp32: the same after
 
+but where it ends a function of narrow values that is computed in a wide dtype, such as erf, or their sum.
 What only moves data stays as it is, and so does a function with an expression that is not known here.
 """
 
@@ -67,7 +68,8 @@ def widen_values(func: tirx.PrimFunc) -> tirx.PrimFunc:
     if not computing:
         return func
     try:
-        bodies = {b.name: _rewritten(b.stmt, wide) for b in blocks if b.name in computing}
+        widen = _Widener(wide, _reduced(blocks))
+        bodies = {b.name: _rewritten(b.stmt, widen) for b in blocks if b.name in computing}
     except _UnknownError as unknown:
         log.debug("values stay narrow: %s is not known", unknown)
         return func
@@ -112,11 +114,31 @@ def _widened(sch: Schedule, blocks: list[BlockInfo]) -> dict[Any, Any]:
     return wide
 
 
-class _Widener:
-    """Expressions with every narrow value in fp32."""
+def _reduced(blocks: list[BlockInfo]) -> dict[Any, str]:
+    """Buffers that hold what values of one dtype are reduced to, with that dtype."""
+    found: dict[Any, str] = {}
+    for block in blocks:
+        for region in block.stmt.writes if block.is_reduction else ():
+            loads = collect(block.stmt.body, TensorLoad)
+            dtypes = {_dtype(load) for load in loads if not load.source.same_as(region.source)}
+            if len(dtypes) == 1:
+                found[region.source] = dtypes.pop()
+    return found
 
-    def __init__(self, wide: dict[Any, Any]) -> None:
-        self.wide = wide
+
+class _Widener:
+    """Expressions with every narrow value in fp32.
+
+    Parameters
+    ----------
+    wide : dict
+        Narrow buffers, with what takes their place.
+    sums : dict
+        Of `_reduced`.
+    """
+
+    def __init__(self, wide: dict[Any, Any], sums: dict[Any, str]) -> None:
+        self.wide, self.sums = wide, sums
         self.by_class: dict[type, Callable[[Any], Any]] = {
             TensorLoad: self._load,
             tirx.FloatImm: lambda e: tirx.const(e.value, WIDE) if _narrow(e) else e,
@@ -143,10 +165,15 @@ class _Widener:
 
     def _cast(self, cast: Any) -> Any:
         value = self(cast.value)
-        if _narrow(cast) and _dtype(cast) != _dtype(cast.value):
+        if _narrow(cast) and self._dtypes(cast.value) != {_dtype(cast)}:
             return tirx.Cast(WIDE, _rounded(value, _dtype(cast)))
         wanted = WIDE if _narrow(cast) else _dtype(cast)
         return value if _dtype(value) == wanted else tirx.Cast(wanted, value)
+
+    def _dtypes(self, expr: Any) -> set[str]:
+        """Of what it is a function of."""
+        loads = collect(expr, TensorLoad)
+        return {self.sums.get(load.source, _dtype(load)) for load in loads}
 
     def _call(self, call: Any) -> Any:
         name = str(getattr(call.op, "name", ""))
@@ -178,16 +205,15 @@ def _mentions_narrow(expr: Any) -> bool:
     return any(_narrow(node) for node in found)
 
 
-def _rewritten(stmt: SBlock, wide: dict[Any, Any]) -> tuple[Any, Any]:
+def _rewritten(stmt: SBlock, widen: _Widener) -> tuple[Any, Any]:
     """The body of a block and what it starts from."""
-    widen = _Widener(wide)
 
     def made(node: Any) -> Any:
         if isinstance(node, tirx.SeqStmt):
             return tirx.SeqStmt([made(part) for part in node.seq])
         if not isinstance(node, tirx.BufferStore):
             raise _UnknownError(type(node).__name__)
-        buffer = wide.get(node.buffer, node.buffer)
+        buffer = widen.wide.get(node.buffer, node.buffer)
         value = _rounded(widen(node.value), str(buffer.dtype))
         return tirx.BufferStore(buffer, value, node.indices)
 
