@@ -82,6 +82,23 @@ def test_narrow_floats_have_two_results(dtype: str) -> None:
     assert np.abs(wide - exact).max() / exact.max() < {"float16": 1e-3, "bfloat16": 8e-3}[dtype]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_casts_that_a_kernel_asks_for_round(dtype: str) -> None:
+    """There and back, beside a tensor of the dtype: to the bit in both results."""
+    func = _func(
+        lambda x, n: op.multiply(op.astype(op.astype(x, dtype), "float32"), op.astype(n, "float32")),
+        [(4, 64), (4, 64)],
+        ["float32", dtype],
+    )
+    found = reference_of(_text(func), 0)
+    x, n = found.arguments[0], found.arguments[1].astype("float32")
+    rounded = x.astype(found.arguments[1].dtype).astype("float32")
+    assert (rounded != x).any()
+    assert len(found.results) == 2
+    for row in found.results:
+        np.testing.assert_array_equal(row[2], rounded * n)
+
+
 def test_results_are_kept(cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that starts anew finds them, bit by bit; a damaged file is as none."""
     text = _text(_func(lambda x: op.nn.softmax(x), [(4, 9)], ["bfloat16"]))
