@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import tvm_ffi
@@ -69,6 +71,14 @@ def test_which_rows_are_stored_by_lines(graph: IGraph, by_lines: bool) -> None:
     assert ("uir_load_span" in text and "uir_stream" in text) == by_lines
     assert not shared_line(64, 16), "rows are whole lines"
     assert not by_lines or "t = T.alloc_buffer" not in text, "the tile is put together in memory"
+
+
+def test_lines_inside_a_row_are_loaded_without_masks() -> None:
+    """Those at the ends of its rows, and rows of nothing but padding, have masks."""
+    graph = on_avx512(padded(50))
+    text = str(lower(graph, signature(graph)))
+    assert re.search(r"= x\w*\[T\.Ramp\(", text) is not None
+    assert text.count("uir_load_span") > 2
 
 
 @WIDE
