@@ -174,10 +174,13 @@ def _lines(
     (rows, cols), (least, columns) = sides, own
     line = max(1, int(hw.figures.get("line_bytes", 0)) // width)
     lanes = max(1, int(hw.vector_bytes) // width)
-    pitch = space_of(hw).single_lines.get(str(hw.figures.get("machine", "")), 0)
-    # with vectors of a whole line tiles are not put together in the cache
-    if pitch and apart and lanes < line:
-        run = line if apart % pitch and line <= SINGLE_ROWS else max(columns, RUN_LINES * line)
+    machine, space = str(hw.figures.get("machine", "")), space_of(hw)
+    pitch, is_whole = space.single_lines.get(machine, 0), lanes >= line
+    if pitch and apart:
+        is_near = is_whole and apart <= space.whole_lines.get(machine, 0)
+        is_single = line <= SINGLE_ROWS and (apart % pitch != 0 or is_near)
+        # vectors of a whole line are not put together in the cache
+        run = line if is_single else columns if is_whole else max(columns, RUN_LINES * line)
         columns = run if cols % run == 0 else columns
     most = int(hw.figures.get("tile_bytes", 0)) // (columns * width)
     tall = (r for step in (line, lanes) for r in range(most // step * step, least, -step))

@@ -89,6 +89,9 @@ class TileSpace:
     single_lines : mapping
         By architecture, where stores bypass the caches: lines of a result that no cache holds may go to
         memory one by one, as they are transposed, unless its rows are a multiple of so many bytes apart.
+    whole_lines : mapping
+        The same where a vector is a line: also rows that lie a multiple of these apart, if that is so many
+        bytes at most.
     short_row : int
         Columns up to which passes over a row of known length wait for each other so much that each goes over
         all rows of a tile.
@@ -127,6 +130,7 @@ class TileSpace:
     fetched_work: int = 1
     wide_elements: int = 0
     single_lines: Mapping[str, int] = attrs.field(factory=dict)
+    whole_lines: Mapping[str, int] = attrs.field(factory=dict)
     tall_columns: int = 1
     level_columns: bool = False
     in_place: bool = False

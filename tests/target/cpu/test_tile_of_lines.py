@@ -78,3 +78,26 @@ def test_tiles_stay_as_they_are_where_no_store_bypasses_the_caches() -> None:
         (cols,) = {int(iop.target.cols) for iop, _ in graph.walk()}
         tiles.append(cols)
     assert tiles == [16, 64]
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "dtype", "columns"),
+    [
+        ((2, 64, 16, 32), (0, 2, 3, 1), "float32", 16),  # rows of the result are 256 bytes apart
+        ((2, 128, 16, 32), (0, 2, 3, 1), "float32", 16),  # 512
+        ((1024, 256), (1, 0), "float32", 16),  # 4096
+        ((2048, 256), (1, 0), "float32", 64),  # 8192
+        ((2080, 256), (1, 0), "float32", 16),  # 8320, no multiple of 512
+        ((2, 64, 16, 32), (0, 2, 3, 1), "float16", 64),  # a line is of 32 rows of the operand
+        ((1024, 256), (1, 0), "float64", 64),  # 8192, of lines of 8 rows
+        ((512, 256), (1, 0), "float64", 8),  # 4096
+    ],
+)
+def test_vectors_of_whole_lines_walk_few_rows_of_the_operand(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, columns: int
+) -> None:
+    """Tiles of a line's columns, where rows of the result lie a page apart at most or share no places."""
+    wide = HardwareModel("wide", "cpu", 4, 1, SMALL.reg_bytes, 0, 64, SMALL.figures)
+    made = from_relax(lambda x: op.permute_dims(x, list(axes)), [shape], lambda *_: None, dtypes=[dtype])
+    graph = extracted(apply_default(made.func.with_attr("global_symbol", "turned"), wide), wide)
+    assert {int(iop.target.cols) for iop, _ in graph.walk()} == {columns}

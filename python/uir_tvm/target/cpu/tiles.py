@@ -26,6 +26,7 @@ TILES = TileSpace(
     fetched_work=20,
     wide_elements=8,
     single_lines={"x86_64": 512},
+    whole_lines={"x86_64": 4096},
     tall_columns=16,
     level_columns=True,
     in_place=True,
