@@ -50,7 +50,8 @@ from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of, spread_
 from uir_tvm.schedules import transpose
 from uir_tvm.schedules.demo import from_relax
 
-#: Bytes of rows that are made at once where their operands lie in pages of their own: half a page.
+#: Bytes of rows that are made at once where their operands lie in pages of their own: half a page, where no
+#: processor says otherwise.
 RUN = 2048
 #: What part of its work the busiest unit keeps at most where tiles get fewer rows: more take more starts.
 WORTH_SPREADING = 0.75
@@ -209,10 +210,17 @@ def _band(block: BlockInfo, hw: HardwareModel) -> int | None:
     if 4 * width <= line:
         least, most = line // width, 2 * line // width
     elif width >= line and far:
-        least, most = 2, RUN // width
+        least, most = 2, _run(block, hw) // width
     else:
         return None
     return max((n for n in range(least, most + 1) if n < rows and rows % n == 0), default=None)
+
+
+def _run(block: BlockInfo, hw: HardwareModel) -> int:
+    """Bytes of rows that are made at once: what a processor wants where a cache holds the result."""
+    size = math.prod(block.spatial) * dtype_bytes(block.stmt.writes[0].source.ty.dtype)
+    is_held = size <= (last_cache_bytes(hw) or 0)
+    return int(hw.figures.get("band_bytes", RUN)) if is_held else RUN
 
 
 def _walk_bands(sch: Schedule, block: BlockInfo, band: int) -> None:

@@ -11,8 +11,9 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
-from uir_tvm.igraph import interpreter
+from uir_tvm.igraph import HardwareModel, interpreter
 from uir_tvm.schedule import apply_default
+from uir_tvm.target.cpu.presets import PRESETS
 from uir_tvm.tune.spaces import design_spaces
 from uir_tvm.verify import verify
 
@@ -30,7 +31,7 @@ def turned(shape: tuple[int, ...], dtype: str = "float32") -> tirx.PrimFunc:
     return te.create_prim_func([x, y]).with_attr("global_symbol", "turned")
 
 
-def rows_of(func: tirx.PrimFunc, hw: hardware.HardwareModel = CPU) -> int:
+def rows_of(func: tirx.PrimFunc, hw: HardwareModel = CPU) -> int:
     """Rows of the tiles that the default schedule makes: of the slice that is stored."""
     graph = extracted(apply_default(func, hw), hw)
     return next(int(iop.target.rows) for iop, _ in graph.walk() if iop.target.pointer.role == "out")
@@ -61,6 +62,22 @@ def test_a_band_is_one_or_two_lines_of_the_result(shape: tuple[int, ...], dtype:
     wanted = np.swapaxes(x, -3, -2) * x.dtype.type(3)
     np.testing.assert_array_equal(interpreter.run(graph, x)[0].reshape(shape), wanted)
     np.testing.assert_array_equal(run_igraph(graph, "uir-cpu", x)[0].reshape(shape), wanted)
+
+
+@pytest.mark.parametrize(
+    ("figures", "rows"),
+    [
+        ({}, 8),  # half a page of rows of 256 bytes
+        ({"band_bytes": 4096, "l3_bytes": 1 << 25}, 16),
+        ({"band_bytes": 4096, "l3_bytes": 1 << 18}, 8),  # no cache holds the result
+    ],
+)
+def test_a_processor_says_how_many_rows_are_made_at_once(figures: dict[str, int], rows: int) -> None:
+    given = {**{str(k): v for k, v in CPU.figures.items()}, **figures}
+    hw = HardwareModel("told", "cpu", 4, 1, CPU.reg_bytes, 0, CPU.vector_bytes, given)
+    assert rows_of(turned((16, 256, 64)), hw) == rows
+    assert PRESETS["znver5"]().figures["band_bytes"] == 4096
+    assert "band_bytes" not in PRESETS["znver4"]().figures
 
 
 def test_open_sizes_have_no_bands() -> None:

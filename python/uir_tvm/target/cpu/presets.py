@@ -21,6 +21,8 @@ tile_bytes
     working set of all of L1 evicts itself.
 pass_columns
     Of rows of exponentials whose passes go over all rows of a tile each (where it is told).
+band_bytes
+    Of the rows that are made at once where their operands lie in pages of their own (where it is told).
 vector_registers
     Architectural vector registers.
 machine
@@ -44,7 +46,7 @@ from ...hardware import host_cpu
 from ...hardware.copy_rate import copy_bytes_per_second
 from ...hardware.rates import MemoryRate, Rate, Rates
 from ...igraph.nodes import HardwareModel
-from .processors import PASS_COLUMNS, Processor, machine_of_triple, this_machine
+from .processors import BAND_BYTES, PASS_COLUMNS, Processor, machine_of_triple, this_machine
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -82,6 +84,8 @@ def cpu_model(
     }
     if vector_bytes == 64 and mcpu in PASS_COLUMNS:
         figures["pass_columns"] = PASS_COLUMNS[mcpu]
+    if mcpu in BAND_BYTES:
+        figures["band_bytes"] = BAND_BYTES[mcpu]
     return HardwareModel(name, "cpu", cores, 1, l2_bytes, 0, vector_bytes, figures)
 
 

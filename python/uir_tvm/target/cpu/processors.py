@@ -50,6 +50,9 @@ PAGES_APART = frozenset({"znver4", "znver5"})
 #: Columns of known rows of exponentials up to which each pass goes over all rows of a tile, by processor, as
 #: measured with vectors of 64 bytes (docs/targets/cpu.md, "Short rows").
 PASS_COLUMNS = {"znver4": 1024, "znver5": 1024}
+#: Bytes of the rows that are made at once where their operands lie in pages of their own and a cache holds
+#: the result, by processor, as measured (docs/targets/cpu.md, "Moves"); of others half a page.
+BAND_BYTES = {"znver5": 4096}
 #: Where Linux tells how long vectors of SVE are here.
 SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
 #: Cores of a processor that is not at hand and whose name says nothing.
