@@ -51,7 +51,8 @@ PAGES_APART = frozenset({"znver4", "znver5"})
 #: measured with vectors of 64 bytes (docs/targets/cpu.md, "Short rows").
 PASS_COLUMNS = {"znver4": 1024, "znver5": 1024}
 #: Bytes of the rows that are made at once where their operands lie in pages of their own and a cache holds
-#: the result, by processor, as measured (docs/targets/cpu.md, "Moves"); of others half a page.
+#: the result, by processor, as measured (docs/targets/cpu.md, "Rows in pages of their own"); of others half a
+#: page.
 BAND_BYTES = {"znver5": 4096}
 #: Where Linux tells how long vectors of SVE are here.
 SVE_LENGTH = Path("/proc/sys/abi/sve_default_vector_length")
