@@ -218,9 +218,7 @@ def _band(block: BlockInfo, hw: HardwareModel) -> int | None:
 
 def _run(block: BlockInfo, hw: HardwareModel) -> int:
     """Bytes of rows that are made at once: what a processor wants where a cache holds the result."""
-    size = math.prod(block.spatial) * dtype_bytes(block.stmt.writes[0].source.ty.dtype)
-    is_held = size <= (last_cache_bytes(hw) or 0)
-    return int(hw.figures.get("band_bytes", RUN)) if is_held else RUN
+    return RUN if transpose.leaves_caches(block, hw) else int(hw.figures.get("band_bytes", RUN))
 
 
 def _walk_bands(sch: Schedule, block: BlockInfo, band: int) -> None:

@@ -82,7 +82,7 @@ def schedule_tiles(
     blocks = leaf_blocks(sch)
     m, n = loop_extent(sch, row), loop_extent(sch, loops[-1])
     r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
-    along = _leaves_caches(root, hw)
+    along = leaves_caches(root, hw)
     if along:
         is_known = not any(is_open(iv.dom.extent) for iv in root.stmt.iter_vars)
         apart = math.prod(root.spatial[var + 1 :]) * width if root.is_copy and is_known else 0
@@ -139,7 +139,7 @@ def short_rows(block: BlockInfo, hw: HardwareModel) -> int | None:
     return place
 
 
-def _leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
+def leaves_caches(root: BlockInfo, hw: HardwareModel) -> bool:
     """Whether the result is more than the last cache holds, and its lines go to memory as they are written.
 
     Then tiles follow each other along the operand's rows, for which memory and its pages are read in order;

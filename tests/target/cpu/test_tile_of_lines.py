@@ -10,7 +10,7 @@ import pytest
 import tvm
 import tvm_ffi
 from tvm.relax import op
-from uir_tvm.igraph import HardwareModel
+from uir_tvm.igraph import HardwareModel, interpreter
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.cpu.lower import lower
@@ -101,3 +101,6 @@ def test_vectors_of_whole_lines_walk_few_rows_of_the_operand(
     made = from_relax(lambda x: op.permute_dims(x, list(axes)), [shape], lambda *_: None, dtypes=[dtype])
     graph = extracted(apply_default(made.func.with_attr("global_symbol", "turned"), wide), wide)
     assert {int(iop.target.cols) for iop, _ in graph.walk()} == {columns}
+    x = (100 * np.random.default_rng(0).standard_normal(shape)).astype(dtype)
+    want = x.transpose(axes)
+    np.testing.assert_array_equal(interpreter.run(graph, x)[0].reshape(want.shape), want)
